@@ -11,8 +11,8 @@ address                                       what it names
 ``spark:local[*]?parquet=visits``             data: files that Spark reads (``parquet``, ``orc``, ``csv``)
 ============================================  ============================================================
 
-A scheme has at least two letters, so that ``C:\\visits.csv`` is a file. A file that exists under the very name is meant
-before any scheme, and so is what has a folder before its colon (``./x:1.csv``). A password is never shown.
+A scheme has at least two letters, so that ``C:\\visits.csv`` is a file. A file that exists under the exact name takes
+precedence over any scheme, as does a name with a folder before its colon (``./x:1.csv``). A password is never shown.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from .errors import InvalidInput, InWords, Unsupported, WrongType
-from .names import nearest
+from .wording import nearest
 
-#: What follows the name of a file of data, and what follows that if it is compressed.
+#: Endings of data files, and the further endings of compressed ones.
 ENDINGS = (".csv", ".tsv", ".parquet", ".duckdb", ".db")
 PACKED_ENDINGS = (".gz", ".zst")
 
@@ -42,11 +42,11 @@ class Scheme:
     Attributes
     ----------
     example
-        How it is written.
+        An example.
     uses
-        What it can name: ``"data"``, ``"ledger"`` and ``"reports"`` (a store of a service that collects).
+        The things it can name: ``"data"``, ``"ledger"`` and ``"reports"`` (a store of a collection service).
     in_files
-        Whether what follows the scheme is a path.
+        True if a path follows the scheme.
     extra
         The optional dependencies that it needs.
     """
@@ -71,14 +71,14 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?!:)(.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Address:
-    """Where data is, or a ledger.
+    """The location of data, of a ledger or of a store.
 
     Attributes
     ----------
     scheme
         One of :data:`SCHEMES`.
     rest
-        What follows the scheme. It may hold a password and is for engines alone; people are shown ``str(address)``.
+        The part after the scheme. It may contain a password and is for engines only; people see ``str(address)``.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Address:
 
     @property
     def in_files(self) -> bool:
-        """Whether it names files of this computer."""
+        """True if it names files of this computer."""
         return SCHEMES[self.scheme].in_files
 
     @property
@@ -110,7 +110,7 @@ class Address:
 
     @property
     def dataset(self) -> str:
-        """What a ledger binds: the stem of the file, the folder or the pattern; the name of the database.
+        """The name that a ledger binds: the stem of the file, folder or pattern, or the name of the database.
 
         >>> read_address("data/visits.csv.gz").dataset, read_address("duckdb:data/study.db").dataset
         ('visits', 'study')
@@ -128,27 +128,27 @@ class Address:
 
     @property
     def is_pattern(self) -> bool:
-        """Whether it names files by a pattern; a file that exists under that very name is that file."""
+        """True if it names files by a pattern; a file that exists under that very name is that file."""
         return self.scheme == FILE and glob.has_magic(self.rest) and not self.path.exists()
 
     @property
     def is_folder(self) -> bool:
-        """Whether it names a folder that exists."""
+        """True if it names a folder that exists."""
         return self.scheme == FILE and self.path.is_dir()
 
     @property
     def is_file(self) -> bool:
-        """Whether it names one file that exists."""
+        """True if it names one file that exists."""
         return self.in_files and self.path.is_file()
 
     @property
     def may_be_opened(self) -> bool:
-        """Whether there is something to open: False for a file or folder that does not exist."""
+        """True if there is something to open: False for a file or folder that does not exist."""
         return not self.in_files or self.is_pattern or self.path.exists()
 
     @property
     def is_selection(self) -> bool:
-        """Whether a pattern chooses some of the files of one name, so that the name does not tell which these are.
+        """True if a pattern selects some files of one name, so that the name alone does not identify them.
 
         >>> [read_address(name).is_selection for name in ("v_*.parquet", "v_202[0-2].parquet", "v")]
         [False, True, False]
@@ -173,7 +173,7 @@ def read_address(given: str | Path | Address, use: str = "data") -> Address:
     Raises
     ------
     InvalidInput
-        For a scheme that is not known or does not name such a thing.
+        For an unknown scheme, or one that cannot name such a thing.
 
     Examples
     --------
@@ -188,19 +188,19 @@ def read_address(given: str | Path | Address, use: str = "data") -> Address:
     if not isinstance(given, str | os.PathLike):
         raise WrongType.must_be("an address", "a text or a path", InWords(f"a {type(given).__name__}"))
     text = os.fspath(given)
-    found = _SCHEME.fullmatch(text)
-    if found is None or Path(text).exists():
+    match = _SCHEME.fullmatch(text)
+    if match is None or Path(text).exists():
         return Address(FILE, text)
-    scheme = _OTHER_NAMES.get(found[1].lower(), found[1].lower())
+    scheme = _OTHER_NAMES.get(match[1].lower(), match[1].lower())
     if scheme == FILE or scheme not in SCHEMES:
-        raise _unknown(found[1], text, use)
-    if not found[2].strip("/"):
+        raise _unknown(match[1], text, use)
+    if not match[2].strip("/"):
         raise InvalidInput(f"{scheme}: names nothing.", f"Write it like {SCHEMES[scheme].example}.")
-    return _refuse_other_use(Address(scheme, found[2]), use)
+    return _refuse_other_use(Address(scheme, match[2]), use)
 
 
 def no_engine(address: Address) -> Unsupported:
-    """The error for an address of a known scheme that this version cannot open; it names the extra that brings it.
+    """Return the error for an address of a known scheme that cannot be opened; it names the missing extra.
 
     >>> print(no_engine(read_address("spark://host:7077?table=visits")))
     this version cannot open spark://host:7077?table=visits. What it needs comes with: pip install 'discreet[spark]'
@@ -211,7 +211,7 @@ def no_engine(address: Address) -> Unsupported:
 
 
 def without_passwords(text: str) -> str:
-    """An address as it may be shown. Rather too much is hidden than too little.
+    """Return an address without passwords; when in doubt, more is hidden.
 
     >>> without_passwords("postgresql://ann:a/b@c@host/study?sslmode=require&password=x")
     'postgresql://ann:***@host/study?sslmode=require&password=***'
@@ -223,11 +223,11 @@ def without_passwords(text: str) -> str:
 def _unknown(scheme: str, text: str, use: str) -> InvalidInput:
     known = {name: one for name, one in SCHEMES.items() if use in one.uses}
     near = nearest(scheme, [*known, *_OTHER_NAMES])
-    meant = f"Did you mean {_OTHER_NAMES.get(near, near)}:? " if near else ""
+    suggestion = f"Did you mean {_OTHER_NAMES.get(near, near)}:? " if near else ""
     listed = ", ".join(one.example for one in known.values())
     return InvalidInput(
         f"{scheme}: is not a scheme for {use}, in {without_passwords(text)}.",
-        f"{meant}Write {use} like one of: {listed}. If it is a file, write ./ before its name.",
+        f"{suggestion}Write {use} like one of: {listed}. If it is a file, write ./ before its name.",
     )
 
 
@@ -240,7 +240,7 @@ def _refuse_other_use(address: Address, use: str) -> Address:
 
 
 def _stem(path: Path) -> str:
-    """The name of a file without what tells its format; of a pattern its beginning, or its folder."""
+    """Return the name of a file without the endings of its format; for a pattern its beginning, or its folder."""
     if glob.has_magic(path.name) and not path.exists():
         name = re.split(r"[*?\[]", path.name)[0].rstrip("-_. ")
         return name or _stem(Path(*path.parts[:-1]).resolve())

@@ -31,9 +31,9 @@ from .errors import InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray, IntArray
 from .exact.integers import positive_integer
 from .exact.tables import Table
-from .names import find_name, plain
 from .report import Check, Json
 from .spaces import Counts
+from .wording import find_name, plain
 
 __all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "resolve"]
 

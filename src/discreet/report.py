@@ -1,9 +1,9 @@
-"""What a result says, once: a report that a terminal, a notebook, a page and a service render.
+"""Reports: the words of a result, written once, for a terminal, a notebook, a page and a service to render.
 
 A :class:`Report` has a title, a few facts, sections of parts (prose, bullets, terms, tables, pictures, code) and notes.
 It holds text and numbers and no markup. Every result is a :class:`Result`: ``to_json()`` for programs, ``describe()``
-for a terminal, ``report()`` for everything else. The package says who renders, so that every module can
-return a report and none has to know how it will look.
+for a terminal, ``report()`` for everything else. The package names the renderer, so that every module can
+return a report without knowing how it will look.
 
 >>> print(Report("A die", sections=(Section(parts=(Terms((("sides", "6"), ("mean", "3.5"))),)),)).text())
 A die
@@ -24,18 +24,18 @@ from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias, TypeVa
 
 from .errors import DiscreetError, InvalidInput, InWords, Writer, WrongType
 
-Asked = TypeVar("Asked", bound=Callable[..., bool])
+Question = TypeVar("Question", bound=Callable[..., bool])
 
-#: What JSON can hold, as a result states it.
+#: Plain JSON values.
 Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 
-#: Where a section is shown: everywhere; on pages; or on pages, closed until somebody opens it.
+#: Visibility of a section: everywhere; on pages; or on pages, folded until it is opened.
 Depth = Literal["everywhere", "pages", "folded"]
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A number to take home, and what it is. It stands in a section too: a terminal shows it there only."""
+    """A key number and its meaning. It is repeated in a section, where alone a terminal shows it."""
 
     value: str
     meaning: str
@@ -43,7 +43,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Prose:
-    """A paragraph. Words between backticks are code. ``first`` is a sentence that stands out before it."""
+    """A paragraph. Words between backticks are code. ``first`` is an emphasised sentence before it."""
 
     text: str
     first: str = ""
@@ -52,21 +52,21 @@ class Prose:
 
 @dataclass(frozen=True)
 class Bullets:
-    """Sentences that stand beside each other."""
+    """A list of sentences."""
 
     items: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Labels, each with what is said under it; an empty label goes on with the one before."""
+    """Labels with their descriptions; an empty label continues the previous one."""
 
     pairs: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A number and its interval, to be drawn to the scale of its table; no ``high`` means that there is no end."""
+    """A number and its interval, drawn to the scale of its table; without ``high`` the interval is unbounded."""
 
     value: float
     low: float | None = None
@@ -82,18 +82,18 @@ class Table:
     headings, rows
         As text.
     numbers
-        The columns that are aligned to the right.
+        Numbers of the right-aligned columns.
     strong
-        The columns that stand out.
+        Numbers of the emphasised columns.
     bars
         For each row a bar, or a word in its place; empty if the table has none.
     total
-        How many rows there are altogether, where not all are here.
+        Total number of rows, if not all are included.
     compact
-        Whether it is as wide as its cells only.
+        True if it is only as wide as its cells.
     over
-        For a cross-table: what the columns after the first are values of. Its cells have two lines, a figure and what
-        is known of it.
+        For a cross-table: the variable whose values are the columns after the first. Its cells have two lines, a figure
+        and its error.
     """
 
     headings: tuple[str, ...]
@@ -108,22 +108,22 @@ class Table:
     @property
     def scale(self) -> tuple[float, float]:
         """The ends of the axis that the bars share."""
-        drawn = [bar for bar in self.bars if isinstance(bar, Bar)]
-        ends = [end for bar in drawn for end in (bar.value, bar.low, bar.high) if end is not None]
+        bars = [bar for bar in self.bars if isinstance(bar, Bar)]
+        ends = [end for bar in bars for end in (bar.value, bar.low, bar.high) if end is not None]
         left, right = min([0.0, *ends]), max([0.0, *ends])
         return (left, right) if left < right else (0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart: its kind, the numbers that it shows, and a caption. A terminal leaves it out.
+    """A chart: its kind, its numbers, and a caption. A terminal omits it.
 
     Attributes
     ----------
     kind
         One of ``discreet.pages.pictures.KINDS``.
     numbers
-        What the kind needs.
+        The numbers for this kind.
     """
 
     kind: str
@@ -133,12 +133,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines to type, or a query, as they stand."""
+    """Lines to type, or a query, shown verbatim."""
 
     text: str
 
 
-#: What sections are made of.
+#: A part of a section.
 Part = Prose | Bullets | Terms | Table | Picture | Code
 
 
@@ -153,20 +153,20 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """What a result says.
+    """A report on a result.
 
     Attributes
     ----------
     title
-        What it is about.
+        Its subject.
     kind
-        A few words above the title: what sort of thing this is.
+        A few words above the title that name the kind of result.
     facts
-        The three or four numbers to take home.
+        Three or four key numbers.
     sections
         In reading order.
     notes
-        What the reader should know beside it.
+        Further remarks for the reader.
     """
 
     title: str
@@ -176,15 +176,15 @@ class Report:
     notes: tuple[str, ...] = ()
 
     def text(self, width: int = 100, most: int = 40) -> str:
-        """The report for a terminal so wide, with at most so many rows of each table."""
+        """Return the report for a terminal of some width, with at most ``most`` rows of each table."""
         return _renderer().text(self, width, most)
 
     def html(self) -> str:
-        """The report as a piece of HTML, for a notebook."""
+        """Return the report as a piece of HTML, for a notebook."""
         return _renderer().fragment(self)
 
     def page(self) -> str:
-        """The report as a whole page that loads nothing and runs nothing."""
+        """Return the report as a whole page that loads nothing and runs nothing."""
         return _renderer().page(self)
 
     def save(self, path: str | Path) -> Path:
@@ -203,18 +203,18 @@ class Report:
 
 
 class Result:
-    """What every result can say of itself."""
+    """The interface of every result."""
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values for programs, with their format and version; a published schema describes them."""
+        """Return plain JSON values for programs, with their format and version, as in a published schema."""
         raise NotImplementedError
 
     def report(self) -> Report:
-        """What it says, for a terminal, a notebook and a page to render."""
+        """Return the report on it, for a terminal, a notebook or a page."""
         raise NotImplementedError
 
     def describe(self) -> str:
-        """What it says, as text for a terminal."""
+        """Return the report as text for a terminal."""
         return self.report().text()
 
     def _repr_html_(self) -> str:
@@ -233,7 +233,7 @@ class NoTruthValue:
     discreet.errors.WrongType: a Verdict has no truth value. Write .passed, or .holds(epsilon=..., delta=...).
     """
 
-    #: What to write instead.
+    #: Advice in the error: the expression to write instead.
     _instead: ClassVar[str] = "Write .passed."
 
     def __bool__(self) -> bool:
@@ -241,7 +241,7 @@ class NoTruthValue:
 
 
 class Check(NoTruthValue):
-    """What every check has: ``passed``, which is True only where what was checked holds.
+    """The interface of every check: ``passed``, which is True only if the check holds.
 
     The class that is a check has an attribute or property ``holds``: True, False, or None where it is open. Its own
     truth value is an error, unless the check is about one thing and its class says that it is ``holds``.
@@ -251,11 +251,11 @@ class Check(NoTruthValue):
 
     @property
     def passed(self) -> bool:
-        """Whether it holds; False where it fails or is open. Several checks hold together where none of them fails."""
+        """True if it holds; False where it fails or is open. Several checks hold together where none of them fails."""
         return self.holds is True
 
 
-def question(method: Asked) -> Asked:
+def question(method: Question) -> Question:
     """Make a method whose bare name has no truth value: ``if verdict.holds:`` would hold for everything.
 
     Examples
@@ -269,7 +269,7 @@ def question(method: Asked) -> Asked:
     Traceback (most recent call last):
     discreet.errors.WrongType: holds is a method. Write .holds(epsilon=..., delta=...); a claim has .passed.
     """
-    return cast(Asked, _Question(method))
+    return cast(Question, _Question(method))
 
 
 class _Question:
@@ -309,9 +309,9 @@ class Refusal(Result):
     Attributes
     ----------
     problem
-        What was raised.
+        The error.
     write
-        How its reader writes the arguments it mentions: as Python does, as options, as the titles of a form.
+        A writer of the arguments it mentions: as in Python, as options, or as titles of a form.
 
     Examples
     --------
@@ -324,19 +324,19 @@ class Refusal(Result):
     write: Writer
 
     def to_json(self) -> dict[str, Json]:
-        """The kind of error, its argument in Python, and the error as for a field of a form."""
-        said = {"kind": type(self.problem).__name__, "argument": self.problem.argument}
-        return stamped("error", 1, {**said, **self.problem.form_field(self.write)})
+        """Return the kind of error, its argument in Python, and the error as for a field of a form."""
+        parts = {"kind": type(self.problem).__name__, "argument": self.problem.argument}
+        return stamped("error", 1, {**parts, **self.problem.form_field(self.write)})
 
     def report(self) -> Report:
-        """The message, and its parts where they are known."""
+        """Return the message, and its parts where they are known."""
         parts = self.problem.form_field(self.write)
         known = tuple((name, text) for name, text in parts.items() if text is not None and name != "message")
         return Report(str(parts["message"]), "Cannot be used", sections=(Section(parts=(Terms(known),)),))
 
 
 def stamped(kind: str, version: int, content: Mapping[str, Json]) -> dict[str, Json]:
-    """JSON values with the name and version of their format first.
+    """Return JSON values with the name and version of their format first.
 
     >>> stamped("verdict", 1, {"holds": True})
     {'format': 'discreet verdict', 'version': 1, 'holds': True}
@@ -345,7 +345,7 @@ def stamped(kind: str, version: int, content: Mapping[str, Json]) -> dict[str, J
 
 
 def plain(number: float) -> float | str:
-    """A number as JSON has it, which knows no infinity.
+    """Return a number for JSON, with infinity as text.
 
     >>> plain(1.5), plain(math.inf)
     (1.5, 'infinity')
@@ -354,7 +354,7 @@ def plain(number: float) -> float | str:
 
 
 class Renderer(Protocol):
-    """Whoever turns reports into text and pages."""
+    """A renderer of reports as text and pages."""
 
     def text(self, report: Report, width: int, most: int) -> str: ...
 
@@ -364,7 +364,7 @@ class Renderer(Protocol):
 
 
 def _renderer() -> Renderer:
-    """Who renders: the package says, so that no module below the pages has to know them."""
+    """Return the renderer that the package names, so that no module before ``pages`` has to import it."""
     package = import_module(__package__ or "discreet")
-    found: Renderer = package.renderer()
-    return found
+    renderer: Renderer = package.renderer()
+    return renderer

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from .ledger.ledger import Ledger
     from .release.auditing.findings import BundleReport
 
-#: Up to so many truths and reports a page shows all probabilities.
-_MOST_SHOWN = 60
+#: Maximum number of truths and reports for which a page shows all probabilities.
+_MAX_SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Judged(Check):
-    """A claim, whether it holds, the least delta at its epsilon, and the witness of that."""
+class ClaimVerdict(Check):
+    """The verdict on a claim: whether it holds, the least delta at its epsilon, and its witness."""
 
     epsilon: str
     delta: str
@@ -50,18 +50,18 @@ class Judged(Check):
 
 @dataclass(frozen=True)
 class FileVerdict(Verdict):
-    """What the judge found about a file: a :class:`Verdict`, what the file holds, its properties, and its claim.
+    """The verdict on a file: a :class:`Verdict`, the content of the file, its properties, and its claim.
 
     Attributes
     ----------
     name
-        Of the file.
+        Name of the file.
     subject
-        What it holds: a mechanism, an exact table of probabilities or a p-table.
+        Its content: a mechanism, an exact table of probabilities or a p-table.
     properties
-        Which properties hold; empty where there is no table of counts to check them on.
+        Checks of its properties; empty without a table of counts.
     judged
-        The claim that was judged: the one asked for, or one with a delta that comes with the file; None if none.
+        The verdict on a claim: the requested one, or the file's own with a delta; None without a claim.
 
     Examples
     --------
@@ -76,23 +76,23 @@ class FileVerdict(Verdict):
     name: str = ""
     subject: Mechanism | Probabilities | PTable | None = field(default=None, repr=False)
     properties: Checks = field(default_factory=Checks, repr=False)
-    judged: Judged | None = None
+    judged: ClaimVerdict | None = None
 
     @property
     def claim_holds(self) -> bool:
-        """Whether the claim that was judged holds; True where none was."""
+        """True if the claim that was judged holds; True where none was."""
         return self.judged is None or self.judged.holds
 
     @property
     def passed(self) -> bool | None:
-        """Whether the claim that was judged holds; True for a mechanism, whose claim was proved again as it was read.
+        """True if the claim that was judged holds; True for a mechanism, whose claim was proved again as it was read.
 
         None where nothing is claimed: a matrix or a p-table without ``epsilon``.
         """
         return self.claim_holds if self.judged is not None or isinstance(self.subject, Mechanism) else None
 
     def to_json(self) -> dict[str, Json]:
-        """What every verdict states, the properties, and the claim, as plain JSON values."""
+        """Return the verdict, the properties and the claim as plain JSON values."""
         content: dict[str, Json] = {
             "file": self.name,
             "holds": self.passed,
@@ -108,7 +108,7 @@ class FileVerdict(Verdict):
         return stamped("verdict", 1, content)
 
     def report(self) -> Report:
-        """What the file holds, how much it gives away, which properties it has, and whether the claim holds."""
+        """Return the content of the file, its privacy, its properties, and whether the claim holds."""
         lines = (*self._subject_lines(), *self.lines(), *(("note", note) for note in self.notes))
         facts = self.facts()
         if self.judged is not None:
@@ -129,8 +129,9 @@ class FileVerdict(Verdict):
     def _subject_lines(self) -> tuple[tuple[str, str], ...]:
         if isinstance(self.subject, Mechanism):
             unproved = self.subject.certificate.unproved
-            stated = (("stated", f"{listed(unproved)}: NOT proved again, only what the file says"),) if unproved else ()
-            return (("made by", repr(self.subject)), ("claim", "proved again from the numbers in the file"), *stated)
+            lines = (("made by", repr(self.subject)), ("claim", "proved again from the numbers in the file"))
+            note = ("stated", f"{listed(unproved)}: NOT proved again, only what the file says")
+            return (*lines, note) if unproved else lines
         return self.subject.lines(self) if isinstance(self.subject, PTable) else ()
 
     def _property_lines(self) -> list[tuple[str, str]]:
@@ -162,23 +163,23 @@ class FileVerdict(Verdict):
             shape = self.subject.shape
         else:
             return []
-        if not all(size is not None and size <= _MOST_SHOWN for size in shape):
+        if not all(size is not None and size <= _MAX_SHOWN for size in shape):
             return []
         return [Section(parts=(of_probabilities(self.subject),), depth="pages")]
 
 
 @dataclass(frozen=True)
 class Refutation(Check, Result):
-    """A file that is not as it was written, or claims more than its numbers prove: an answer to whoever asked.
+    """The verdict on a file that was altered, or that claims more than its numbers prove.
 
     Attributes
     ----------
     file
         Its path, or - for standard input.
     name
-        What to call it.
+        Its name in messages.
     problem
-        What is wrong, in a sentence.
+        The error, in a sentence.
     """
 
     file: str
@@ -191,11 +192,11 @@ class Refutation(Check, Result):
         return False
 
     def to_json(self) -> dict[str, Json]:
-        """The verdict, as plain JSON values."""
+        """Return the verdict, as plain JSON values."""
         return stamped("verdict", 1, {"file": self.file, "holds": False, "problem": self.problem})
 
     def report(self) -> Report:
-        """That it does not hold, and why."""
+        """Return a report that the claim does not hold, and why."""
         lines = Section(parts=(Terms((("problem", self.problem),)),))
         return Report(f"{self.name}: DOES NOT HOLD", "Verdict", (Fact("does NOT hold", self.name),), (lines,))
 
@@ -229,7 +230,7 @@ def verify(
     delta: Number | None = None,
     ledger: Ledger | str | Path | None = None,
 ) -> Verdict | BundleReport:
-    """Judge how well a mechanism hides one truth among others; or re-check what a file or a bundle says.
+    """Judge how well a mechanism hides one truth among others, or check the claims of a file or a bundle.
 
     Parameters
     ----------
@@ -247,7 +248,7 @@ def verify(
         False screens in floats only and adds the error bound: quick, still a valid upper bound, but not tight to the
         last digit.
     epsilon, delta
-        For a file: the claim to judge, instead of the one that comes with it.
+        For a file: the claim to judge, instead of its own.
     ledger
         For a bundle: the ledger that paid for it.
 
@@ -261,7 +262,7 @@ def verify(
     Raises
     ------
     Altered, NotPrivate
-        When a file is not as it was written, or claims more than its numbers prove.
+        If a file was altered, or claims more than its numbers prove.
 
     Examples
     --------
@@ -285,10 +286,10 @@ def verify(
     if path.is_dir():
         if epsilon is not None or delta is not None or notion is not None:
             raise InvalidInput(
-                "a bundle is checked against what it says itself.",
+                "a bundle is checked against its own claims.",
                 f"Leave {arg('epsilon')}, {arg('delta')}, {arg('notion')} out.",
             )
-        from .release.auditing.audit import verify_bundle  # engines and all: only where a bundle is
+        from .release.auditing.audit import verify_bundle  # imports engines, which only bundles need
 
         return verify_bundle(path, ledger)
     if ledger is not None:
@@ -303,10 +304,10 @@ def verify(
     )
 
 
-def verify_text(data: bytes, name: str, **asked: Any) -> FileVerdict:
-    """The same of what was read elsewhere, such as standard input; words call it by the name."""
+def verify_text(data: bytes, name: str, **options: Any) -> FileVerdict:
+    """Return the verdict on a file's bytes that were read elsewhere, such as from standard input."""
     subject, notes = subject_from_text(data, name)
-    return judge_subject(subject, name, notes, **asked)
+    return judge_subject(subject, name, notes, **options)
 
 
 def judge_subject(
@@ -320,20 +321,19 @@ def judge_subject(
     inputs: Space | None = None,
     exact: bool = True,
 ) -> FileVerdict:
-    """What the judge says about the content of a file, and about the claim that is asked for or comes with it."""
+    """Return the verdict on the content of a file, and on the requested claim or the file's own."""
     _refuse_lone_delta(epsilon, delta)
-    wanted = notion
     if notion is None and isinstance(subject, Mechanism):
-        wanted = subject.certificate.notion
-    verdict = judging.verify(subject, wanted, inputs=inputs, exact=exact)
+        notion = subject.certificate.notion
+    verdict = judging.verify(subject, notion, inputs=inputs, exact=exact)
     claim = _stated(subject) if epsilon is None else (str(epsilon), "0" if delta is None else str(delta))
-    judged = None
+    judgement = None
     if claim is not None:
         least, witness = verdict.delta(claim[0]), verdict.delta_witness(claim[0])
-        judged = Judged(*claim, verdict.holds(*claim), least, witness)
+        judgement = ClaimVerdict(*claim, verdict.holds(*claim), least, witness)
     return FileVerdict(
         verdict.notion, verdict.inputs, verdict.exact, verdict.evidence, (*notes, *verdict.notes), verdict.outputs,
-        verdict.claim, name, subject, _properties(subject), judged,
+        verdict.claim, name, subject, _properties(subject), judgement,
     )  # fmt: skip
 
 
@@ -343,7 +343,7 @@ def _refuse_lone_delta(epsilon: Number | None, delta: Number | None) -> None:
 
 
 def _stated(subject: Mechanism | Probabilities | PTable) -> tuple[str, str] | None:
-    """A claim with a delta that comes with the subject: it is judged, as no finite epsilon says enough."""
+    """Return the subject's own claim with a delta, which must be judged as no finite epsilon suffices."""
     if isinstance(subject, PTable):
         return subject.claim
     if isinstance(subject, Mechanism) and subject.certificate.delta:

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 import discreet as dc
 from discreet.cli.output import in_options
 from discreet.errors import DiscreetError, InvalidInput, WrongType, arg, call, named
-from discreet.names import find_name
+from discreet.wording import find_name
 from support.command_line import run
 from support.paths import VISITS
 from support.refusals import refused

@@ -53,7 +53,7 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
     "perturb": (("visits", "--data", "people.csv", "--mechanism", "m.json", "-o", "new.csv"), "5 reports"),
     "estimate": (("reports.csv", "--mechanism", "m.json"), "5 reports"),
     "collect plan": (
-        ("--labels", "yes,no", "--wanted", "±10 points", "--epsilon", 2, "--surveys", 2),
+        ("--labels", "yes,no", "--target-error", "±10 points", "--epsilon", 2, "--surveys", 2),
         "2 labels, epsilon 2",
     ),
     "collect token": (("tokens.db", "--right", "read"), "discreet_"),

@@ -18,7 +18,7 @@ import pytest
 
 import discreet as dc
 from discreet.collect import tables
-from discreet.collect.tables import Source, perturb_column
+from discreet.collect.tables import FileColumn, perturb_column
 from discreet.errors import InvalidInput, UnreadableFile
 from support.command_line import run
 from support.paths import VISITS
@@ -34,8 +34,8 @@ def test_true_values_become_reports_and_reports_an_estimate(
     truths = np.random.default_rng(1).binomial(20, 0.3, 3000)
     data, reports = people(tmp_path, kind, truths.tolist()), tmp_path / f"reports.{out}"
     m = dc.load(mechanism)
-    assert tables.perturb_column(m, tables.Source(data, "visits"), reports) == 3000
-    source = tables.Source(reports)
+    assert tables.perturb_column(m, tables.FileColumn(data, "visits"), reports) == 3000
+    source = tables.FileColumn(reports)
     assert source.column == "report"  # the only one: neither names nor true values were written
     counts = source.counts(m.outputs)
     assert sum(counts.values()) == 3000
@@ -75,8 +75,8 @@ def test_labels_and_maps_go_through_files(tmp_path: Path) -> None:
     for m, values in ((answers, ["1", "yes", "no", "1"]), (planar, [0, 5, 2, 2])):
         file, reports = tmp_path / f"{m.family}.csv", tmp_path / f"{m.family}.parquet"
         pd.DataFrame({"value": values}).to_csv(file, index=False)
-        assert tables.perturb_column(m, tables.Source(file), reports) == 4
-        assert sum(tables.Source(reports).counts(m.outputs).values()) == 4
+        assert tables.perturb_column(m, tables.FileColumn(file), reports) == 4
+        assert sum(tables.FileColumn(reports).counts(m.outputs).values()) == 4
     m = tmp_path / "map.json"
     planar.save(m)
     words = run("perturb", "value", "--data", file, "--mechanism", m, "-o", tmp_path / "again.csv").stdout
@@ -153,9 +153,9 @@ def test_a_wrong_true_value_is_told_by_its_place_and_leaves_no_file(
 
 
 def test_a_bar_is_shown_on_a_terminal_only(tmp_path: Path, mechanism: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "BATCH", 10)
+    monkeypatch.setattr(tables, "BATCH_ROWS", 10)
     for kind in ("csv", "parquet", "duckdb"):
-        source, told = tables.Source(people(tmp_path, kind, [1, 2, 3] * 20), "visits"), list[float]()
+        source, told = tables.FileColumn(people(tmp_path, kind, [1, 2, 3] * 20), "visits"), list[float]()
         tables.perturb_column(dc.load(mechanism), source, tmp_path / f"r.{kind}", told.append)
         assert len(told) == 6 and told == sorted(told) and told[0] >= 0 and told[-1] <= 1
         assert kind == "csv" or told[-1] == 1
@@ -166,20 +166,20 @@ def test_a_bar_is_shown_on_a_terminal_only(tmp_path: Path, mechanism: Path, monk
 def test_the_true_column_is_read_from_a_table_beside_views(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "t.duckdb")) as store:
         store.execute("CREATE TABLE t AS SELECT 3 AS visits; CREATE VIEW v AS SELECT visits + 1 AS visits FROM t")
-    assert tables.Source(tmp_path / "t.duckdb").counts(dc.Counts(5)) == {3: 1}
-    assert tables.Source(tmp_path / "t.duckdb", table="V").counts(dc.Counts(5)) == {4: 1}
+    assert tables.FileColumn(tmp_path / "t.duckdb").counts(dc.Counts(5)) == {3: 1}
+    assert tables.FileColumn(tmp_path / "t.duckdb", table="V").counts(dc.Counts(5)) == {4: 1}
 
 
 def test_a_table_larger_than_the_engines_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "MEMORY", "8MB")
+    monkeypatch.setattr(tables, "MAX_MEMORY", "8MB")
     with duckdb.connect(str(tmp_path / "t.duckdb")) as store:
         # numbers that cannot be packed: 8 bytes each
         store.execute("CREATE TABLE t AS SELECT hash(i) % 1_000_000_000_000_000 AS v FROM range(2_000_000) r(i)")
     assert (tmp_path / "t.duckdb").stat().st_size > 1.5 * 8_000_000
     m = dc.two_sided_geometric(epsilon=1)
-    assert tables.perturb_column(m, tables.Source(tmp_path / "t.duckdb"), tmp_path / "r.parquet") == 2_000_000
+    assert tables.perturb_column(m, tables.FileColumn(tmp_path / "t.duckdb"), tmp_path / "r.parquet") == 2_000_000
     with refused(UnreadableFile, token="8MB") as failure:
-        tables.Source(tmp_path / "t.duckdb").counts(m.outputs)  # two million different values
+        tables.FileColumn(tmp_path / "t.duckdb").counts(m.outputs)  # two million different values
     assert failure.value.__context__ is None
 
 
@@ -190,18 +190,18 @@ def test_a_database_in_use_is_told_from_a_broken_one(tmp_path: Path) -> None:
         try:
             assert other.stdout is not None and other.stdout.readline() == b"open\n"
             with refused(UnreadableFile, token="open for writing") as failure:
-                tables.Source(tmp_path / "t.duckdb")
+                tables.FileColumn(tmp_path / "t.duckdb")
             assert failure.value.__context__ is None
         finally:
             other.kill()
     (tmp_path / "b.duckdb").write_text("no database at all")
     with refused(UnreadableFile, token="b.duckdb"):
-        tables.Source(tmp_path / "b.duckdb")
+        tables.FileColumn(tmp_path / "b.duckdb")
 
 
 def test_no_true_value_reaches_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Watched from beside: the data is in another folder, and the mechanism never reports the truth."""
-    monkeypatch.setattr(tables, "BATCH", 1000)
+    monkeypatch.setattr(tables, "BATCH_ROWS", 1000)
     out, temporary = tmp_path / "out", tmp_path / "temporary"
     out.mkdir()
     temporary.mkdir()
@@ -222,7 +222,7 @@ def test_no_true_value_reaches_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        tables.perturb_column(m, tables.Source(tmp_path / "people.csv"), out / "reports.csv")
+        tables.perturb_column(m, tables.FileColumn(tmp_path / "people.csv"), out / "reports.csv")
     finally:
         stop.set()
         watcher.join()
@@ -232,22 +232,22 @@ def test_no_true_value_reaches_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_files_that_cannot_be_used_are_said_so(tmp_path: Path, mechanism: Path) -> None:
     data = people(tmp_path, "csv", [1, 2])
     with refused(InvalidInput, "column"):
-        tables.Source(data, "vists")
+        tables.FileColumn(data, "vists")
     with refused(InvalidInput, "column"):
-        tables.Source(data, "colour")
+        tables.FileColumn(data, "colour")
     with refused(InvalidInput, "column"):
-        tables.Source(data)
+        tables.FileColumn(data)
     with refused(UnreadableFile, token="no such file"):
-        tables.Source(tmp_path / "none.csv", "visits")
+        tables.FileColumn(tmp_path / "none.csv", "visits")
     (tmp_path / "x.xlsx").write_text("")
     with refused(UnreadableFile, token="to_parquet('x.parquet')"):
-        tables.Source(tmp_path / "x.xlsx")
+        tables.FileColumn(tmp_path / "x.xlsx")
     (tmp_path / "broken.parquet").write_text("no")
     with refused(UnreadableFile, token="broken.parquet"):
-        tables.Source(tmp_path / "broken.parquet")
+        tables.FileColumn(tmp_path / "broken.parquet")
     with refused(InvalidInput, "table"):
-        tables.Source(data, "visits", "people")
-    m, source = dc.load(mechanism), tables.Source(data, "visits")
+        tables.FileColumn(data, "visits", "people")
+    m, source = dc.load(mechanism), tables.FileColumn(data, "visits")
     with refused(InvalidInput, "output", given="reports.xlsx"):
         tables.perturb_column(m, source, tmp_path / "reports.xlsx")
     (tmp_path / "there.csv").write_text("")
@@ -256,7 +256,7 @@ def test_files_that_cannot_be_used_are_said_so(tmp_path: Path, mechanism: Path) 
     empty = people(tmp_path, "parquet", [])
     pd.DataFrame({"visits": np.array([], np.int64)}).to_parquet(empty)
     with refused(InvalidInput, "data"):
-        tables.perturb_column(m, tables.Source(empty), tmp_path / "reports.csv")
+        tables.perturb_column(m, tables.FileColumn(empty), tmp_path / "reports.csv")
 
 
 def test_tables_of_a_database_are_named(tmp_path: Path) -> None:
@@ -264,10 +264,10 @@ def test_tables_of_a_database_are_named(tmp_path: Path) -> None:
     with duckdb.connect(str(file)) as store:
         store.execute("CREATE TABLE a AS SELECT 1 AS v; CREATE TABLE b AS SELECT 2 AS v")
     with refused(InvalidInput, "table"):
-        tables.Source(file)
+        tables.FileColumn(file)
     with refused(InvalidInput, token="table 'c'"):
-        tables.Source(file, table="c")
-    source = tables.Source(file, table="b")
+        tables.FileColumn(file, table="c")
+    source = tables.FileColumn(file, table="b")
     assert source.counts(dc.Counts(5)) == {2: 1}
 
 
@@ -291,18 +291,18 @@ def test_estimates_refuse_what_makes_no_sense(tmp_path: Path, mechanism: Path) -
 
 
 def test_batches_join_without_a_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "BATCH", 7)
+    monkeypatch.setattr(tables, "BATCH_ROWS", 7)
     file = tmp_path / "people.csv"
     pd.DataFrame({"v": np.arange(50) % 5}).to_csv(file, index=False)
-    source = tables.Source(file)
+    source = tables.FileColumn(file)
     joined = np.concatenate([batch.indices for batch in source.batches(dc.Counts(4))])  # type: ignore[union-attr]
     assert np.array_equal(joined, np.arange(50) % 5)
     m = dc.randomized_response(5, epsilon=40)  # reports the truth
-    tables.perturb_column(m, tables.Source(file), tmp_path / "r.csv")
+    tables.perturb_column(m, tables.FileColumn(file), tmp_path / "r.csv")
     assert np.array_equal(pd.read_csv(tmp_path / "r.csv")["report"], np.arange(50) % 5)
     pd.DataFrame({"v": [*range(5)] * 4 + [9]}).to_csv(file, index=False)
     with refused(dc.errors.ForeignValue, token="row 21"):
-        tables.perturb_column(m, tables.Source(file), tmp_path / "r2.csv")
+        tables.perturb_column(m, tables.FileColumn(file), tmp_path / "r2.csv")
 
 
 def test_real_people_through_the_whole_path(tmp_path: Path) -> None:
@@ -324,20 +324,22 @@ def test_the_name_of_a_file_is_no_pattern(name: str, kind: str, tmp_path: Path) 
     for stem, values in ((name, [1, 2]), ("people1", [8, 8, 8])):
         frame, file = pd.DataFrame({"visits": values}), tmp_path / f"{stem}.{kind}"
         frame.to_csv(file, index=False) if kind == "csv" else frame.to_parquet(file)
-    assert Source(tmp_path / f"{name}.{kind}", "visits").counts(dc.Counts(9)) == {1: 1, 2: 1}
+    assert FileColumn(tmp_path / f"{name}.{kind}", "visits").counts(dc.Counts(9)) == {1: 1, 2: 1}
 
 
 def test_folders_are_no_columns(tmp_path: Path) -> None:
     folder = tmp_path / "epsilon=1"
     folder.mkdir()
     pd.DataFrame({"report": [1, 2]}).to_parquet(folder / "reports.parquet")
-    assert Source(folder / "reports.parquet").column == "report"
+    assert FileColumn(folder / "reports.parquet").column == "report"
 
 
 def test_the_folder_of_the_output_must_exist(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("visits\n1\n")
     with refused(InvalidInput, "output"):
-        perturb_column(dc.geometric(9, epsilon=1), Source(tmp_path / "people.csv"), tmp_path / "none" / "reports.csv")
+        perturb_column(
+            dc.geometric(9, epsilon=1), FileColumn(tmp_path / "people.csv"), tmp_path / "none" / "reports.csv"
+        )
 
 
 # ------------------------------------------------------------------------------------------------ what is said

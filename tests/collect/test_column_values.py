@@ -14,7 +14,7 @@ import pytest
 
 import discreet as dc
 from discreet.collect import tables
-from discreet.collect.tables import Source, perturb_column
+from discreet.collect.tables import FileColumn, perturb_column
 from discreet.errors import InvalidInput, UnreadableFile
 from support.command_line import run
 from support.refusals import refused
@@ -22,7 +22,9 @@ from support.refusals import refused
 
 def read_problem(data: Path, column: str = "visits", n: int = 20) -> dc.errors.DiscreetError:
     with pytest.raises(dc.errors.DiscreetError) as failure:
-        tables.perturb_column(dc.geometric(n, epsilon=1), tables.Source(data, column), data.parent / "reports.parquet")
+        tables.perturb_column(
+            dc.geometric(n, epsilon=1), tables.FileColumn(data, column), data.parent / "reports.parquet"
+        )
     assert not (data.parent / "reports.parquet").exists()
     return failure.value
 
@@ -40,7 +42,7 @@ def test_text_that_is_no_whole_number_is_told_by_its_row(wrong: str, tmp_path: P
 
 def test_whole_numbers_may_have_a_sign_and_blanks(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text('visits\n 3\n+3\n"03"\n3 \n-0\n3.0\n', encoding="utf-8")
-    assert tables.Source(tmp_path / "people.csv").counts(dc.Counts(5)) == {3: 5, 0: 1}
+    assert tables.FileColumn(tmp_path / "people.csv").counts(dc.Counts(5)) == {3: 5, 0: 1}
 
 
 @pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT", "DECIMAL(10,2)", "VARCHAR"])
@@ -48,9 +50,9 @@ def test_whole_numbers_are_read_from_columns_of_other_types(kind: str, tmp_path:
     """Programs turn a column of whole numbers into one of these once a value was missing."""
     with duckdb.connect(str(tmp_path / "p.duckdb")) as store:
         store.execute(f"CREATE TABLE p AS SELECT CAST(v AS {kind}) AS visits FROM (VALUES ('3.0'), ('4')) t(v)")
-    assert tables.Source(tmp_path / "p.duckdb").counts(dc.Counts(5)) == {3: 1, 4: 1}
+    assert tables.FileColumn(tmp_path / "p.duckdb").counts(dc.Counts(5)) == {3: 1, 4: 1}
     if kind != "VARCHAR":
-        assert tables.Source(tmp_path / "p.duckdb").counts(dc.Labels([3, 4])) == {3: 1, 4: 1}
+        assert tables.FileColumn(tmp_path / "p.duckdb").counts(dc.Labels([3, 4])) == {3: 1, 4: 1}
     with duckdb.connect(str(tmp_path / "p.duckdb")) as store:
         store.execute("INSERT INTO p VALUES ('3.5')")
     assert "row 3 of column 'visits'" in str(read_problem(tmp_path / "p.duckdb"))
@@ -85,7 +87,7 @@ def test_the_argument_of_a_column_that_is_not_there_is_named_only_where_it_is_kn
     (tmp_path / "people.csv").write_text("visits,sex\n3,f\n", encoding="utf-8")
     for arguments, argument in (({"column": "sx"}, "column"), ({"column": "visits", "group": "sx"}, None)):
         with refused(InvalidInput, token="'sx' ... mean 'sex'") as failure:
-            tables.Source(tmp_path / "people.csv", **arguments)
+            tables.FileColumn(tmp_path / "people.csv", **arguments)
         assert failure.value.argument == argument
 
 
@@ -118,7 +120,7 @@ def test_a_file_that_ends_in_the_middle_is_refused_without_the_engines_words(tmp
     problem = read_problem(tmp_path / "people.csv.gz")
     assert "withheld" in str(problem) and problem.__context__ is None
     with refused(UnreadableFile, token="withheld") as failure:
-        tables.Source(tmp_path / "people.csv.gz").counts(dc.Counts(20))
+        tables.FileColumn(tmp_path / "people.csv.gz").counts(dc.Counts(20))
     assert failure.value.__context__ is None
 
 
@@ -129,23 +131,26 @@ def test_quoted_line_ends_split_no_row(tmp_path: Path) -> None:
         out.writerow(["note", "visits"])
         out.writerows(["two\nlines, " * (k % 60), k % 5] for k in range(150_000))
     m = dc.randomized_response(5, epsilon=40)  # reports the truth
-    assert tables.perturb_column(m, tables.Source(tmp_path / "people.csv", "visits"), tmp_path / "r.parquet") == 150_000
+    assert (
+        tables.perturb_column(m, tables.FileColumn(tmp_path / "people.csv", "visits"), tmp_path / "r.parquet")
+        == 150_000
+    )
     assert np.array_equal(pd.read_parquet(tmp_path / "r.parquet")["report"], np.arange(150_000) % 5)
 
 
 def test_a_dialect_is_not_guessed(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("name;visits\nann;3\nbob;4\n", encoding="utf-8")
     with refused(UnreadableFile, token="read_csv('people.csv', sep=';')"):
-        tables.Source(tmp_path / "people.csv", "visits")
+        tables.FileColumn(tmp_path / "people.csv", "visits")
     for name, text in (("p.tsv", "name\tvisits\na,b\t3\n"), ("p.csv", "name,visits\n#a,3\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
-        assert tables.Source(tmp_path / name, "VISITS").counts(dc.Counts(5)) == {3: 1}
+        assert tables.FileColumn(tmp_path / name, "VISITS").counts(dc.Counts(5)) == {3: 1}
 
 
 def test_a_name_that_two_columns_share_is_refused_as_such(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("visits,Visits,name\n1,2,ann\n", encoding="utf-8")
     with refused(InvalidInput, "column"):
-        tables.Source(tmp_path / "people.csv", "visits")
+        tables.FileColumn(tmp_path / "people.csv", "visits")
 
 
 def test_a_file_without_a_heading_is_refused_and_its_first_row_not_quoted(tmp_path: Path, mechanism: Path) -> None:
@@ -159,10 +164,10 @@ def test_a_file_without_a_heading_is_refused_and_its_first_row_not_quoted(tmp_pa
             told = told.replace(str(tmp_path), "")  # the name of the folder may hold any number
             assert "the first line must be a heading" in told and "17" not in told and "ann" not in told
     reports.write_text("17\n4\n5\n", encoding="utf-8")
-    assert tables.Source(reports, "17").counts(dc.Counts(5)) == {4: 1, 5: 1}  # a name that somebody gives is one
+    assert tables.FileColumn(reports, "17").counts(dc.Counts(5)) == {4: 1, 5: 1}  # a name that somebody gives is one
     reports.write_text("yes\nno\nno\n", encoding="utf-8")
     with refused(InvalidInput, "column"):
-        tables.Source(reports).counts(dc.Labels(["yes", "no"]))
+        tables.FileColumn(reports).counts(dc.Labels(["yes", "no"]))
     dc.randomized_response(["yes", "no"], epsilon=1).save(tmp_path / "m.json")
     for text in ("yes\nno\nno\n", "yes,yes\nno,no\n", "ann,yes\nbob,no\n"):
         reports.write_text(text, encoding="utf-8")
@@ -174,40 +179,40 @@ def test_headings_that_cannot_be_used_are_said_so_by_estimates_too(tmp_path: Pat
     reports = tmp_path / "reports.csv"
     reports.write_text("report;x\n3;1\n", encoding="utf-8")
     with refused(UnreadableFile, token="read_csv('reports.csv', sep=';')"):
-        tables.Source(reports)
+        tables.FileColumn(reports)
     reports.write_text("report,report\n3,1\n", encoding="utf-8")
     with refused(InvalidInput, "column"):
-        tables.Source(reports)
+        tables.FileColumn(reports)
     reports.write_text("report\n3\nreport\n4\n", encoding="utf-8")
     for space in (dc.Counts(5), dc.Labels(["3", "4"])):
         with refused(dc.errors.WrongType, "column"):
-            tables.Source(reports).counts(space)
+            tables.FileColumn(reports).counts(space)
 
 
 @pytest.mark.parametrize("out", ["tsv", "csv.gz", "tsv.gz"])
 def test_reports_are_written_as_their_ending_says(out: str, tmp_path: Path) -> None:
     m = dc.randomized_response(["a\tb", 'c,"d"\n', "e"], epsilon=40)
     pd.DataFrame({"v": ["a\tb", 'c,"d"\n', "e"]}).to_csv(tmp_path / "people.csv", index=False)
-    tables.perturb_column(m, tables.Source(tmp_path / "people.csv"), tmp_path / f"r.{out}")
-    assert tables.Source(tmp_path / f"r.{out}").counts(m.outputs) == dict.fromkeys(m.outputs.labels, 1)
+    tables.perturb_column(m, tables.FileColumn(tmp_path / "people.csv"), tmp_path / f"r.{out}")
+    assert tables.FileColumn(tmp_path / f"r.{out}").counts(m.outputs) == dict.fromkeys(m.outputs.labels, 1)
 
 
 def test_labels_of_two_kinds_are_told_apart_by_their_text(tmp_path: Path) -> None:
     m = dc.randomized_response([1, "one"], epsilon=40)
     (tmp_path / "people.csv").write_text("v\n1\none\none\n", encoding="utf-8")
-    tables.perturb_column(m, tables.Source(tmp_path / "people.csv"), tmp_path / "r.parquet")
-    assert tables.Source(tmp_path / "r.parquet").counts(m.outputs) == {1: 1, "one": 2}
+    tables.perturb_column(m, tables.FileColumn(tmp_path / "people.csv"), tmp_path / "r.parquet")
+    assert tables.FileColumn(tmp_path / "r.parquet").counts(m.outputs) == {1: 1, "one": 2}
     with refused(InvalidInput, "labels"):
-        tables.Source(tmp_path / "people.csv").counts(dc.Labels([1, "1"]))
+        tables.FileColumn(tmp_path / "people.csv").counts(dc.Labels([1, "1"]))
     with refused(InvalidInput, "column"):
-        tables.Source(tmp_path / "people.csv").counts(dc.Labels([1, "two"]))
+        tables.FileColumn(tmp_path / "people.csv").counts(dc.Labels([1, "two"]))
 
 
 @pytest.mark.parametrize("kind", ["HUGEINT", "UBIGINT", "DECIMAL(38,0)"])
 def test_long_whole_numbers_are_read_where_they_fit(kind: str, tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "p.duckdb")) as store:
         store.execute(f"CREATE TABLE p AS SELECT CAST(v AS {kind}) AS visits FROM (VALUES (3), (4)) t(v)")
-    assert tables.Source(tmp_path / "p.duckdb").counts(dc.Counts(5)) == {3: 1, 4: 1}
+    assert tables.FileColumn(tmp_path / "p.duckdb").counts(dc.Counts(5)) == {3: 1, 4: 1}
     with duckdb.connect(str(tmp_path / "p.duckdb")) as store:
         store.execute("INSERT INTO p VALUES (18446744073709551615)")
     assert "row 3 of column 'visits'" in str(read_problem(tmp_path / "p.duckdb"))
@@ -218,7 +223,7 @@ def test_a_folder_of_parquet_files_is_read_in_the_order_of_their_names(tmp_path:
     for part in (2, 0, 1):
         pd.DataFrame({"v": [part, part]}).to_parquet(tmp_path / "parts" / f"{part}.parquet")
     m = dc.randomized_response(3, epsilon=40)
-    tables.perturb_column(m, tables.Source(tmp_path / "parts"), tmp_path / "r.csv")
+    tables.perturb_column(m, tables.FileColumn(tmp_path / "parts"), tmp_path / "r.csv")
     assert pd.read_csv(tmp_path / "r.csv")["report"].tolist() == [0, 0, 1, 1, 2, 2]
 
 
@@ -227,8 +232,8 @@ def test_labels_that_are_numbers_come_back_as_numbers(kind: str, tmp_path: Path)
     m = dc.randomized_response([1, 2, 3], epsilon=2)
     pd.DataFrame({"answer": [1, 2, 3, 1] * 50}).to_csv(tmp_path / "people.csv", index=False)
     reports = tmp_path / f"reports.{kind}"
-    perturb_column(m, Source(tmp_path / "people.csv"), reports)
-    counts = Source(reports).counts(m.outputs)
+    perturb_column(m, FileColumn(tmp_path / "people.csv"), reports)
+    counts = FileColumn(reports).counts(m.outputs)
     assert dc.estimate(counts, m).people == 200
 
 
@@ -236,6 +241,6 @@ def test_a_column_without_rows_is_said_to_be_empty(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("visits\n")
     m = dc.geometric(9, epsilon=1)
     with refused(InvalidInput, "data"):
-        perturb_column(m, Source(tmp_path / "people.csv", "visits"), tmp_path / "reports.csv")
+        perturb_column(m, FileColumn(tmp_path / "people.csv", "visits"), tmp_path / "reports.csv")
     with refused(InvalidInput, "data"):
-        Source(tmp_path / "people.csv").counts(m.outputs)
+        FileColumn(tmp_path / "people.csv").counts(m.outputs)

@@ -34,16 +34,18 @@ def test_places_are_two_columns(tmp_path: Path) -> None:
     ):
         data.write_text(f"east,north,name\n0,0,a\n299.9,15,b\n150,199,c\n{row}\n", encoding="utf-8")
         with refused(InvalidInput, token=words) as failure:
-            tables.perturb_column(m, tables.Source(data, ["east", "north"]), tmp_path / "again.csv")
+            tables.perturb_column(m, tables.FileColumn(data, ["east", "north"]), tmp_path / "again.csv")
         assert failure.value.__context__ is None
     with refused(InvalidInput, "column"):
         tables.perturb_column(
-            dc.geometric(9, epsilon=1), tables.Source(data, ["east", "north"]), tmp_path / "again.csv"
+            dc.geometric(9, epsilon=1), tables.FileColumn(data, ["east", "north"]), tmp_path / "again.csv"
         )
     frame = pd.DataFrame({"east": ["1"], "north": [2.5]})
     frame.to_parquet(tmp_path / "places.parquet")
     with refused(dc.errors.WrongType, "column"):
-        tables.perturb_column(m, tables.Source(tmp_path / "places.parquet", ["east", "north"]), tmp_path / "again.csv")
+        tables.perturb_column(
+            m, tables.FileColumn(tmp_path / "places.parquet", ["east", "north"]), tmp_path / "again.csv"
+        )
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,7 @@ def test_degrees_are_not_taken_for_metres(columns: list[str], tmp_path: Path) ->
     for rows in ("2.35,48.85\n2.36,48.86\n", "2.35,48.85\n", "1200,3500\n", "-1,x\n", ""):
         data.write_text(",".join([*columns, "name"][:2]) + f"\n{rows}", encoding="utf-8")
         with refused(InvalidInput, "column") as failure:
-            tables.perturb_column(m, tables.Source(data, columns), out)
+            tables.perturb_column(m, tables.FileColumn(data, columns), out)
         told.add(str(failure.value))
     assert len(told) == 1 and not out.exists()
     m.save(tmp_path / "map.json")
@@ -75,22 +77,22 @@ def test_columns_declared_for_degrees_are_not_taken_for_metres(tmp_path: Path) -
         engine.execute("CREATE TABLE p (a DECIMAL(9,6), b DECIMAL(8,6), c DECIMAL(9,2), d DECIMAL(9,2), e DOUBLE)")
         engine.execute("INSERT INTO p VALUES (2.35, 48.85, 160, 10, 20)")
     with refused(InvalidInput, "column"):
-        tables.perturb_column(m, tables.Source(tmp_path / "p.duckdb", ["a", "b"]), tmp_path / "r.csv")
+        tables.perturb_column(m, tables.FileColumn(tmp_path / "p.duckdb", ["a", "b"]), tmp_path / "r.csv")
     for k, columns in enumerate((["c", "d"], ["c", "e"])):  # the negative control
-        assert tables.perturb_column(m, tables.Source(tmp_path / "p.duckdb", columns), tmp_path / f"{k}.csv") == 1
+        assert tables.perturb_column(m, tables.FileColumn(tmp_path / "p.duckdb", columns), tmp_path / f"{k}.csv") == 1
 
 
 def test_a_map_in_degrees_takes_degrees(tmp_path: Path) -> None:
     """Its cells are narrower than a degree. Columns of metres with other names are no degrees on any map."""
     m = dc.planar_geometric(dc.Grid(100, 100, cell=0.05), epsilon=300)
     (tmp_path / "p.csv").write_text("lon,lat\n0.355,0.855\n", encoding="utf-8")
-    assert tables.perturb_column(m, tables.Source(tmp_path / "p.csv", ["lon", "lat"]), tmp_path / "r.csv") == 1
+    assert tables.perturb_column(m, tables.FileColumn(tmp_path / "p.csv", ["lon", "lat"]), tmp_path / "r.csv") == 1
     assert pd.read_csv(tmp_path / "r.csv")["report"].tolist() == [1707]
     m = dc.planar_geometric(dc.Grid(30, 30, cell=150.0), epsilon="1/20")
     for k, names in enumerate(("x,y", "along,flat", "latency,longest", "platform,salon")):
         (tmp_path / "p.csv").write_text(f"{names}\n160,10\n", encoding="utf-8")
         out = tmp_path / f"{k}.csv"
-        assert tables.perturb_column(m, tables.Source(tmp_path / "p.csv", names.split(",")), out) == 1
+        assert tables.perturb_column(m, tables.FileColumn(tmp_path / "p.csv", names.split(",")), out) == 1
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_a_map_of_a_box_refuses_metres_half_places_and_places_outside(
     first = "48.85,2.3" if len(columns) == 2 else "48.85"
     data.write_text(f"{','.join(columns)}\n{first}\n{row}\n", encoding="utf-8")
     with refused(InvalidInput, **words) as failure:
-        tables.perturb_column(m, tables.Source(data, columns), out)
+        tables.perturb_column(m, tables.FileColumn(data, columns), out)
     assert not out.exists() and "48.95" not in str(failure.value)
 
 
@@ -154,7 +156,7 @@ def test_many_places_in_the_corner_of_a_wide_map_are_degrees_whatever_their_colu
     def perturbed(places: np.ndarray, mechanism: dc.Mechanism) -> int:
         pd.DataFrame(places, columns=["x", "y"]).to_csv(data, index=False)
         out.unlink(missing_ok=True)
-        return tables.perturb_column(mechanism, tables.Source(data, ["x", "y"]), out)
+        return tables.perturb_column(mechanism, tables.FileColumn(data, ["x", "y"]), out)
 
     with refused(InvalidInput, token="150 ... 180 metres ... Grid.from_box"):
         perturbed(degrees, m)
@@ -171,7 +173,7 @@ def test_north_is_not_given_before_east(tmp_path: Path) -> None:
         (tmp_path / "p.csv").write_text(f"{names}\n160,10\n", encoding="utf-8")
         first, second = names.split(",")
         with refused(InvalidInput, "column", token=f"{second} {first}"):
-            tables.perturb_column(m, tables.Source(tmp_path / "p.csv", names.split(",")), tmp_path / "r.csv")
+            tables.perturb_column(m, tables.FileColumn(tmp_path / "p.csv", names.split(",")), tmp_path / "r.csv")
 
 
 @pytest.fixture
@@ -194,7 +196,7 @@ def test_people_who_chose_different_mechanisms_in_one_file(out: str, choices: li
     data, reports = tmp_path / "people.csv", tmp_path / f"reports.{out}"
     words = run("perturb", "visits", "--data", data, *choices, "-o", reports).stdout
     assert "epsilon is 30." in words and "shy: Between" in words
-    source = tables.Source(reports, group="choice")
+    source = tables.FileColumn(reports, group="choice")
     by_group = source.counts_by_group([dc.Counts(10)] * 2, ["bold", "shy"])
     people = pd.read_csv(data)
     assert [sum(counts.values()) for counts in by_group] == [
@@ -248,7 +250,7 @@ def test_groups_that_differ_are_said_so_first_and_told_by_the_stratified_estimat
     options = [reports, "--group", "choice"]
     for name in ("shy", "bold"):
         options += ["--mechanism", f"{name}={tmp_path / f'{name}.json'}"]
-    counts = tables.Source(reports, group="choice").counts_by_group([dc.Counts(5)] * 2, ["shy", "bold"])
+    counts = tables.FileColumn(reports, group="choice").counts_by_group([dc.Counts(5)] * 2, ["shy", "bold"])
     other = dc.estimate(list(zip(counts, (shy, bold), strict=True))).stratified
     mean = other.interval("mean")
     out = run("estimate", *options, "--report", tmp_path / "page.html").stdout
@@ -271,7 +273,7 @@ def test_each_group_has_its_own_mechanism(tmp_path: Path) -> None:
     turned = dc.from_matrix([[0, 1], [1, 0]])
     m = {"no": dc.randomized_response(2, epsilon=40), "yes": turned}
     pd.DataFrame({"turn": ["no", "yes"] * 50, "v": [0, 0, 1, 1] * 25}).to_csv(tmp_path / "people.csv", index=False)
-    tables.perturb_column(m, tables.Source(tmp_path / "people.csv", "v", group="turn"), tmp_path / "r.csv")
+    tables.perturb_column(m, tables.FileColumn(tmp_path / "people.csv", "v", group="turn"), tmp_path / "r.csv")
     found = pd.read_csv(tmp_path / "r.csv")
     assert found["turn"].tolist() == ["no", "yes"] * 50 and found["report"].tolist() == [0, 1, 1, 0] * 25
 
@@ -284,7 +286,7 @@ def test_groups_that_make_no_sense_are_refused(choices: list[object], tmp_path: 
 
     assert "NAME=FILE" in refused("--group", "choice", "--mechanism", tmp_path / "shy.json")
     assert "no column 'chosen'" in refused("--group", "chosen", *choices[2:])
-    assert "with --group which column" in refused(*["--mechanism", tmp_path / "shy.json"] * 2)
+    assert "name their column with --group" in refused(*["--mechanism", tmp_path / "shy.json"] * 2)
     told = refused("--group", "choice", "--mechanism", f"shy={tmp_path / 'shy.json'}")
     assert "has no mechanism. Groups with one are shy" in told and "bold" not in told
     assert "two mechanisms" in refused(*choices, "--mechanism", f"shy={tmp_path / 'shy.json'}")

@@ -13,7 +13,7 @@ import discreet as dc
 from discreet.collect.planning.guesses import read_guess
 from discreet.collect.planning.options import options_for
 from discreet.collect.planning.search import find
-from discreet.collect.planning.wanted import read_wanted
+from discreet.collect.planning.target import read_target
 from discreet.errors import ForeignValue, InvalidInput, Unsupported, WrongType
 from discreet.estimation.intervals.precision import Precision
 from support.command_line import run
@@ -98,7 +98,7 @@ def test_the_number_is_corrected_where_the_formula_is_off(n: int, epsilon: float
     plan = dc.plan_collection(
         dc.Counts(n), wanted, epsilon=epsilon, mechanism="geometric", guess=near_0, surveys=surveys
     )
-    assert plan.formula is not None and plan.formula > 1.5 * plan.wanted.error
+    assert plan.formula is not None and plan.formula > 1.5 * plan.target.error
     assert plan.check.people == plan.people and plan.check.error == pytest.approx(points / 100, rel=0.03)
 
 
@@ -169,13 +169,13 @@ def test_the_picture_has_the_line_of_the_formula_and_the_simulated_surveys() -> 
 
 
 @pytest.mark.parametrize(
-    ("space", "wanted", "options", "error", "words"),
+    ("space", "target_error", "options", "error", "words"),
     [
         (ANSWERS, "±2 points", {}, InvalidInput, Parts(argument="epsilon", token="exactly")),
         (ANSWERS, "±2 points", {"epsilon": 1, "people": 100}, InvalidInput, Parts(argument="epsilon", token="exactly")),
-        (ANSWERS, "2 pints", {"epsilon": 1}, InvalidInput, Parts(argument="wanted", given="2 pints")),
-        (ANSWERS, "±60 points", {"epsilon": 1}, InvalidInput, Parts(argument="wanted", token="Ask for less")),
-        (ANSWERS, "±0 points", {"epsilon": 1}, InvalidInput, Parts(argument="wanted", given="±0 points")),
+        (ANSWERS, "2 pints", {"epsilon": 1}, InvalidInput, Parts(argument="target_error", given="2 pints")),
+        (ANSWERS, "±60 points", {"epsilon": 1}, InvalidInput, Parts(argument="target_error", token="Ask for less")),
+        (ANSWERS, "±0 points", {"epsilon": 1}, InvalidInput, Parts(argument="target_error", given="±0 points")),
         (ANSWERS, "mean ±1", {"epsilon": 1}, Unsupported, Parts(token="for counts")),
         (ANSWERS, "map 200 m", {"epsilon": 1}, Unsupported, Parts(token="grid")),
         (ANSWERS, "share of always ±2 points", {"epsilon": 1}, ForeignValue, Parts(token="3 labels")),
@@ -210,13 +210,19 @@ def test_the_picture_has_the_line_of_the_formula_and_the_simulated_surveys() -> 
         (ANSWERS, "±2 points", {"epsilon": 1, "guess": {"no": 1}}, ForeignValue, Parts(token="3 labels")),
         (ANSWERS, "±2 points", {"people": 5}, InvalidInput, Parts(argument="people", given=5)),
         (ANSWERS, "±2 points", {"people": 1000}, InvalidInput, Parts(argument="people", token="too few")),
-        (ANSWERS, "±0.0001 points", {"epsilon": 0.01}, InvalidInput, Parts(argument="wanted", token="out of reach")),
+        (
+            ANSWERS,
+            "±0.0001 points",
+            {"epsilon": 0.01},
+            InvalidInput,
+            Parts(argument="target_error", token="out of reach"),
+        ),
         (3.5, "±2 points", {"epsilon": 1}, WrongType, Parts(argument="space", given=3.5)),
     ],
 )
-def test_what_cannot_be_planned_is_refused_with_reasons(space, wanted, options, error, words) -> None:
+def test_what_cannot_be_planned_is_refused_with_reasons(space, target_error, options, error, words) -> None:
     with refused(error, **words):
-        dc.plan_collection(space, wanted, **options)
+        dc.plan_collection(space, target_error, **options)
 
 
 def test_too_few_people_are_told_how_many_it_takes_without_noise() -> None:
@@ -229,14 +235,14 @@ def test_too_few_people_are_told_how_many_it_takes_without_noise() -> None:
 
 @pytest.mark.parametrize("text", ["±2 points", "+-2 points", "+/- 2 pp", "±2%", "each share ±2 percentage points"])
 def test_shares_may_be_written_in_several_ways(text: str) -> None:
-    wanted = read_wanted(text, ANSWERS)
+    wanted = read_target(text, ANSWERS)
     assert (wanted.kind, wanted.error, wanted.statistic) == ("share", 0.02, None)
 
 
 def test_labels_keep_their_case_and_numbers_may_be_labels() -> None:
-    assert read_wanted("share of Often ±1 point", dc.Labels(["Often", "never"])).statistic == ("cell", "Often")
-    assert read_wanted("share of 3 ±1 point", dc.Labels(["3", "4"])).statistic == ("cell", "3")
-    assert read_wanted("map 1.5 km", dc.Grid(3, 3, cell=500.0)).error == 1500
+    assert read_target("share of Often ±1 point", dc.Labels(["Often", "never"])).statistic == ("cell", "Often")
+    assert read_target("share of 3 ±1 point", dc.Labels(["3", "4"])).statistic == ("cell", "3")
+    assert read_target("map 1.5 km", dc.Grid(3, 3, cell=500.0)).error == 1500
 
 
 def test_a_guess_is_read_from_numbers_mappings_estimates_and_files(tmp_path: Path) -> None:
@@ -267,7 +273,7 @@ def test_the_search_finds_where_an_error_is_met_and_says_where_it_never_is() -> 
 
 
 def test_the_verb_says_what_python_says(tmp_path: Path) -> None:
-    words = ["collect", "plan", "--labels", "yes,no", "--wanted", "±5 points", "--epsilon", "1", "--surveys", "5"]
+    words = ["collect", "plan", "--labels", "yes,no", "--target-error", "±5 points", "--epsilon", "1", "--surveys", "5"]
     plan = dc.plan_collection(["yes", "no"], "±5 points", epsilon=1, surveys=5)
     assert json.loads(run(*words, "--json").stdout) == json.loads(json.dumps(plan.to_json()))
     said = run(*words, "--page", str(tmp_path / "plan.html")).stdout
@@ -278,5 +284,27 @@ def test_the_verb_says_what_python_says(tmp_path: Path) -> None:
 
 
 def test_the_verb_refuses_in_the_words_of_its_options() -> None:
-    done = run("collect", "plan", "-n", "10", "--wanted", "mean ±1", code=2)
+    done = run("collect", "plan", "-n", "10", "--target-error", "mean ±1", code=2)
     assert "--epsilon and --people" in done.stderr
+
+
+# ------------------------------------------------------------------------------------------------ former names
+
+
+def test_the_former_name_of_the_target_error_works_with_a_warning() -> None:
+    plan = dc.plan_collection(["yes", "no"], target_error="±5 points", epsilon=1, surveys=3)
+    with pytest.warns(DeprecationWarning, match="wanted is now target_error") as caught:
+        former = dc.plan_collection(["yes", "no"], wanted="±5 points", epsilon=1, surveys=3)
+    assert former.to_json() == plan.to_json() and caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="wanted is now target"):
+        assert former.wanted is former.target
+    with refused(InvalidInput, "target_error", given=None):
+        dc.plan_collection(["yes", "no"], epsilon=1)
+
+
+def test_the_former_option_of_the_target_error_works_hidden_and_with_a_warning() -> None:
+    words = ["collect", "plan", "--labels", "yes,no", "--epsilon", "1", "--surveys", "3", "--json"]
+    new, former = (run(*words, option, "±5 points") for option in ("--target-error", "--wanted"))
+    assert former.stdout == new.stdout and "--target-error" in former.stderr and "--target-error" not in new.stderr
+    assert "--wanted" not in run("collect", "plan", "--help").stdout
+    assert "--wanted" not in run("collect", "create", "--help").stdout

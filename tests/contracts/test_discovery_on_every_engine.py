@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.engines import discovering
-from discreet.engines.base import Discovering, Found, Source
+from discreet.engines.base import DiscoveredGroups, Discovering, Source
 from discreet.engines.reference import Row, discover_rows
 from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput, SourceFailed
@@ -76,7 +76,7 @@ def discoverings(engine: Engine, source: Source) -> list[Discovering]:
     return made
 
 
-def as_mapping(found: Found) -> dict[tuple[object, ...], list[int]]:
+def as_mapping(found: DiscoveredGroups) -> dict[tuple[object, ...], list[int]]:
     rows = zip(found.declared.tolist(), *(label.tolist() for label in found.labels), strict=True)
     listed = list(rows)
     assert len(set(listed)) == len(listed)
@@ -217,7 +217,7 @@ def test_what_an_engine_says_when_it_stops_is_withheld(monkeypatch: pytest.Monke
     engine = ENGINES[1]
     source, _ = stored(engine, tmp_path, random_rows(random.Random(1), 10))
 
-    def broken(*_: object) -> Found:
+    def broken(*_: object) -> DiscoveredGroups:
         raise RuntimeError("the row of ann")
 
     monkeypatch.setattr("discreet.engines.duckdb.files.discover", broken)
@@ -247,10 +247,10 @@ def test_texts_that_cannot_be_published_are_dropped() -> None:
     import numpy as np
 
     columns = [np.zeros(4, np.int64), np.array(["a", "b\0c", "d", "e" * 1001], object), np.array([1, 2, 3, 4])]
-    assert as_mapping(discovering.as_found(counting, columns)) == {(0, "a"): [1], (0, "d"): [3]}
+    assert as_mapping(discovering.discovered_groups(counting, columns)) == {(0, "a"): [1], (0, "d"): [3]}
     rows: list[Row] = [{"job": "a"}, {"job": "b\0c"}, {"job": "e" * 1001}]
     assert discover_rows(rows, counting) == {(0, "a"): [1]}
-    assert "count" not in repr(discovering.as_found(counting, columns)).replace("counts", "")
+    assert "count" not in repr(discovering.discovered_groups(counting, columns)).replace("counts", "")
 
 
 def test_groups_that_are_declared_and_found_have_the_number_of_the_declared_part() -> None:

@@ -31,9 +31,9 @@ def counting(key: bytes, k: int = 1, *, banded: bool = True, unit: str = "p", me
 
 
 def test_only_one_group_of_a_person_in_bands_is_chosen_evenly() -> None:
-    assert counting(b"k").even and not fits_in_a_word(counting(b"k"))
+    assert counting(b"k").uses_hashed_choice and not fits_in_a_word(counting(b"k"))
     for other in (counting(b"k", 2), counting(b"k", banded=False), counting(b"k", unit="row")):
-        assert not other.even
+        assert not other.uses_hashed_choice
     assert fits_in_a_word(counting(b"k", banded=False))
 
 

@@ -22,9 +22,9 @@ import pyarrow as pa
 import pytest
 
 from discreet.engines.base import Counting, Snapshot, Source
+from discreet.engines.case_mapping import map_case
 from discreet.engines.dialect import Dialect
 from discreet.engines.duckdb.dialect import DUCKDB
-from discreet.engines.letters import changed
 from discreet.engines.reference import Row, count_rows, holds, read_value
 from discreet.errors import InvalidInput, SourceFailed, Unsupported
 from discreet.questions.expressions import KINDS
@@ -104,7 +104,7 @@ def visits(engine: Engine, folder: Path, rows: Sequence[tuple[Any, ...]] = ROWS)
 def test_every_letter_has_one_case_on_every_engine(engine: Engine, tmp_path: Path) -> None:
     """Beside each letter stands what LOWER and UPPER make of it by the common rule. A control: some letters change."""
     letters = [chr(code) for code in range(0x20000) if unicodedata.category(chr(code))[0] == "L"]
-    rows = [(letter, changed(letter, "LOWER"), changed(letter, "UPPER")) for letter in letters]
+    rows = [(letter, map_case(letter, "LOWER"), map_case(letter, "UPPER")) for letter in letters]
     rows = [row for row in rows if len(set(row)) > 1]
     schema = pa.schema(dict.fromkeys(("t", "l", "u"), pa.string()))
     source = engine.store(tmp_path, rows, schema)

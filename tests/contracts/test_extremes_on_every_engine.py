@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from discreet.engines.base import Counting, Discovering, Found, Source
+from discreet.engines.base import Counting, DiscoveredGroups, Discovering, Source
 from discreet.errors import InvalidInput
 from discreet.questions.groups import TOTAL
 from discreet.questions.question import read_question
@@ -85,7 +85,7 @@ def answers(source: Source, asked: Sequence[Counting]) -> list[Counter[Any]]:
     ]
 
 
-def _by_label(groups: Found) -> Counter[Any]:
+def _by_label(groups: DiscoveredGroups) -> Counter[Any]:
     labels = zip(groups.declared.tolist(), *(label.tolist() for label in groups.labels), strict=True)
     return Counter(dict(zip(labels, groups.counts[:, 0].tolist(), strict=True)))
 

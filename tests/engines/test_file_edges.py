@@ -157,7 +157,7 @@ def test_the_first_row_is_not_taken_for_a_heading_that_is_not_utf8(tmp_path) -> 
 @pytest.mark.parametrize("first", ["plain", "quoted"])
 def test_a_blank_line_at_the_end_of_a_buffer_changes_no_record(tmp_path, monkeypatch, first) -> None:
     """With buffers of a few hundred bytes instead of 256 million, wherever they end."""
-    monkeypatch.setattr(csv_files, "_CSV_RECORD", 100)
+    monkeypatch.setattr(csv_files, "_MAX_RECORD_BYTES", 100)
     chance = random.Random(3)
     for _ in range(10):
         ends = chance.choice(["\r\n", "\r\n", "\n", "\r"])
@@ -172,7 +172,7 @@ def test_a_blank_line_at_the_end_of_a_buffer_changes_no_record(tmp_path, monkeyp
             wanted.append((person, str(n)))
         (tmp_path / "t.csv").write_bytes("".join(lines).encode())
         for buffer in chance.sample(range(220, 1200), 8):
-            monkeypatch.setattr(csv_files, "_CSV_BUFFER", buffer)
+            monkeypatch.setattr(csv_files, "_BUFFER_BYTES", buffer)
             opened = open_files(tmp_path / "t.csv", skip_unreadable=True)
             with opened.engine(ordered=True) as engine:
                 found = engine.execute(f"SELECT * FROM {opened.relation('t', ['person', 'site'])}").fetchall()
@@ -181,7 +181,7 @@ def test_a_blank_line_at_the_end_of_a_buffer_changes_no_record(tmp_path, monkeyp
 
 def test_a_long_record_vanishes_alone(tmp_path, monkeypatch) -> None:
     """Longer than a record may be, shorter than a buffer; with doubled quotes and line ends in fields not read."""
-    monkeypatch.setattr(csv_files, "_CSV_RECORD", 100)
+    monkeypatch.setattr(csv_files, "_MAX_RECORD_BYTES", 100)
     chance = random.Random(5)
     for _ in range(60):
         ends = chance.choice(["\r\n", "\n"])
@@ -195,7 +195,7 @@ def test_a_long_record_vanishes_alone(tmp_path, monkeypatch) -> None:
                 lines.append(f"p{n},{n},n{ends}")
                 wanted.append((f"p{n}", str(n)))
         (tmp_path / "t.csv").write_bytes("".join(lines).encode())
-        monkeypatch.setattr(csv_files, "_CSV_BUFFER", chance.randrange(1600, 2600))
+        monkeypatch.setattr(csv_files, "_BUFFER_BYTES", chance.randrange(1600, 2600))
         opened = open_files(tmp_path / "t.csv", skip_unreadable=True)
         with opened.engine(ordered=True) as engine:
             found = engine.execute(f"SELECT * FROM {opened.relation('t', ['person', 'site'])}").fetchall()

@@ -134,7 +134,7 @@ def test_an_enum_as_the_unit_or_as_discovered_groups_calls_nothing(pg: Server) -
     question = counting("SELECT mood, COUNT(*) FROM public.t GROUP BY mood", mood=["good"]).question
     total = counting("SELECT COUNT(*) FROM public.t")
     for unit in ("row", "person", "mood"):
-        asked = Discovering(question, total.groups, unit, 1, total.key, found=("mood",), kinds=("text",))
+        asked = Discovering(question, total.groups, unit, 1, total.key, label_columns=("mood",), kinds=("text",))
         source = open_source(pg.address(name))
         source.rehearse([asked])
         found = source.discover(asked)
@@ -328,7 +328,7 @@ def _statements(source: CountedDatabase) -> list[str]:
             found = counting(f"SELECT {column}, COUNT(*) FROM public.t GROUP BY {column}", **{column: ["a"]})
             total = counting("SELECT COUNT(*) FROM public.t").groups
             asked += [
-                Discovering(found.question, total, unit, 1, found.key, found=(column,), kinds=("text",))
+                Discovering(found.question, total, unit, 1, found.key, label_columns=(column,), kinds=("text",))
                 for unit in ("row", "person")
             ]
     for one in asked:

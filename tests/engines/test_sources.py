@@ -206,7 +206,7 @@ def test_a_schema_is_known_without_reading_a_row(tmp_path) -> None:
 
 def test_records_across_the_engines_blocks(tmp_path, monkeypatch) -> None:
     """Large enough for several threads and buffers: quoted newlines and broken records, beside Python's own reader."""
-    monkeypatch.setattr(csv_files, "_CSV_BUFFER", 8 * csv_files._CSV_RECORD)
+    monkeypatch.setattr(csv_files, "_BUFFER_BYTES", 8 * csv_files._MAX_RECORD_BYTES)
     chance = random.Random(4)
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")

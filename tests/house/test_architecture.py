@@ -309,7 +309,7 @@ ANY = {
         "plots.curves": 3, "plots.reconstruction": 1, "release.levels.overlapping": 2, "sources.engine": 4,
     },
     "options that are handed on, and rows of numbers that programs read": {
-        "": 3, "cli.collector": 6, "cli.design": 12, "cli.judge": 1, "cli.main": 4, "cli.ptable": 1, "cli.release": 3,
+        "": 3, "cli.collector": 6, "cli.design": 12, "cli.main": 4, "cli.ptable": 1, "cli.release": 3, "cli.verify": 1,
         "demonstration": 1, "studies": 1, "estimation.fit": 1, "estimation.methods": 3, "estimation.simulation": 3,
         "estimation.strata": 1, "estimation.describing.summary": 6, "mechanisms.families": 1,
         "optimise.design.chooser": 1,

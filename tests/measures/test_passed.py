@@ -15,7 +15,7 @@ from discreet.optimise.improve.structure import Derivability
 from discreet.properties import CheckResult
 from discreet.release.auditing.findings import BundleCheck, BundleReport
 from discreet.report import Check
-from discreet.verification import Judged, Refutation
+from discreet.verification import ClaimVerdict, Refutation
 from support.refusals import refused
 
 HALF = dc.geometric(4, alpha="1/2")
@@ -85,7 +85,7 @@ def test_a_result_that_must_be_asked_has_no_truth_value(tmp_path):
         assert bool(failing) is failing.passed
 
 
-KINDS = [CheckResult, dc.Checks, BundleCheck, BundleReport, LedgerReport, Derivability, Judged, Refutation]
+KINDS = [CheckResult, dc.Checks, BundleCheck, BundleReport, LedgerReport, Derivability, ClaimVerdict, Refutation]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -22,11 +22,11 @@ from discreet.exact.lattice import Lattice
 from discreet.exact.projective import Projective
 from discreet.exact.tables import Table
 from discreet.mechanisms.families import CLOSED_FORMS, Families, Family, resolve
-from discreet.names import plain
 from discreet.optimise.design.designing import read_request
 from discreet.optimise.design.members import members
 from discreet.optimise.families import FAMILIES
 from discreet.release.noise.targets import epsilon_for
+from discreet.wording import plain
 from support.grids import every_case
 from support.paths import DOCS
 from support.refusals import refused

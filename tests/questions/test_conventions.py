@@ -13,9 +13,9 @@ from support.grids import every_case
 from support.refusals import refused
 
 QUESTIONED = {
-    "auto": "a word for whatever the data has",
-    "ALL": "a word for whatever the data has",
-    "?": "a word for whatever the data has",
+    "auto": "a word for all values in the data",
+    "ALL": "a word for all values in the data",
+    "?": "a word for all values in the data",
     "*": "a pattern for all values",
     "...": "a pattern for all values",
     "United*": "a pattern for all values",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidInput
-from discreet.questions.levels import MOST_LEVELS, grouping_number, is_chain, levels_text, ordered, with_totals
+from discreet.questions.levels import MAX_LEVELS, grouping_number, is_chain, levels_text, ordered, with_totals
 from discreet.questions.question import expand_view, read_question
 from support.grids import every_case
 from support.refusals import refused
@@ -42,7 +42,7 @@ REFUSED = {
     "SELECT a, b, COUNT(*) FROM t GROUP BY a, b WITH ROLLUP": "ROLLUP (region, county)",
     "SELECT a, COUNT(*) FROM t GROUP BY ROLLUP (a, b)": "not selected",
     "SELECT a, COUNT(*) FROM t GROUP BY ROLLUP (a + 1)": "by a column",
-    "SELECT a,b,c,d,e,f,g, COUNT(*) FROM t GROUP BY CUBE (a,b,c,d,e,f,g)": f"{MOST_LEVELS} levels",
+    "SELECT a,b,c,d,e,f,g, COUNT(*) FROM t GROUP BY CUBE (a,b,c,d,e,f,g)": f"{MAX_LEVELS} levels",
 }
 
 

@@ -82,7 +82,7 @@ def test_the_plan_rebuilt_from_its_request_is_the_same(people: Path) -> None:
     again = plan_from_request(json.loads(json.dumps(plan.request)))
     assert again.tables[0].groups == plan.tables[0].groups
     assert again.key == plan.key and again.guarantee == plan.guarantee
-    assert [one.even for one in countings_of(again, b"k")] == [True]
+    assert [one.uses_hashed_choice for one in countings_of(again, b"k")] == [True]
 
 
 @pytest.mark.parametrize(

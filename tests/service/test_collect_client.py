@@ -17,9 +17,9 @@ import discreet as dc
 from discreet.collect import Client, Offer
 from discreet.collect.collection import Collection
 from discreet.collect.reporting.client import Refused, farthest_centres
-from discreet.collect.reporting.diary import Diary, Part
+from discreet.collect.reporting.diary import Diary, Participation
 from discreet.collect.reporting.repetition import guessed_right
-from discreet.collect.reporting.transport import Answer, ServiceUnreachable
+from discreet.collect.reporting.transport import ServiceResponse, ServiceUnreachable
 from discreet.errors import Altered, BudgetExceeded, ForeignValue, InvalidInput, NotPrivate, UnreadableFile
 from discreet.mechanism import fingerprint
 from support.refusals import refused
@@ -35,16 +35,16 @@ class FakeService:
         self.collection = Collection("survey", "Survey", "Have you?", mechanisms or {"main": COIN}, "open", 10)
         self.files = {name: one.to_json() for name, one in self.collection.mechanisms.items()}
         self.sent: list[tuple[str, str, bytes]] = []
-        self.statuses: list[int | Answer | None] = []
-        self.busy: list[Answer] = []
+        self.statuses: list[int | ServiceResponse | None] = []
+        self.busy: list[ServiceResponse] = []
 
-    def ask(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+    def ask(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> ServiceResponse:
         assert url.startswith("https://survey.example/v1/collections/survey")
         if method == "GET" and self.busy:
             return self.busy.pop(0)
         if method == "GET":
             name = url.rpartition("/mechanisms/")[2]
-            return Answer(
+            return ServiceResponse(
                 200, json.dumps(self.files[name] if name in self.files else self.collection.to_json()).encode()
             )
         assert body is not None
@@ -52,7 +52,7 @@ class FakeService:
         status = self.statuses.pop(0) if self.statuses else 201
         if status is None:
             raise ServiceUnreachable("no answer.")
-        return status if isinstance(status, Answer) else Answer(status, b"{}")
+        return status if isinstance(status, ServiceResponse) else ServiceResponse(status, b"{}")
 
     @property
     def reports(self) -> list[object]:
@@ -289,7 +289,7 @@ def test_a_report_is_kept_before_it_is_sent_and_the_same_bytes_are_sent_again(tm
 
 def test_a_device_that_dies_while_it_sends_has_kept_the_report(tmp_path: Path) -> None:
     class Dies(FakeService):
-        def ask(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        def ask(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> ServiceResponse:
             if method == "POST":
                 with sqlite3.connect(tmp_path / "diary") as diary:
                     kept = diary.execute("SELECT key, body FROM waiting").fetchall()
@@ -311,9 +311,9 @@ def test_a_report_whose_key_expired_is_not_sent_under_another(survey: FakeServic
     assert client.send_waiting() == {"counted": 0, "waiting": 0, "expired": 0, "refused": 0}
 
 
-def wrong_day(day: str) -> Answer:
+def wrong_day(day: str) -> ServiceResponse:
     """What a service answers to a key that it never counts."""
-    return Answer(400, json.dumps({"type": "urn:discreet:problem:bad-key", "today": day}).encode())
+    return ServiceResponse(400, json.dumps({"type": "urn:discreet:problem:bad-key", "today": day}).encode())
 
 
 def test_a_device_whose_clock_is_wrong_sends_the_same_report_under_a_key_of_the_services_day(tmp_path: Path) -> None:
@@ -330,12 +330,13 @@ def test_a_device_whose_clock_is_wrong_sends_the_same_report_under_a_key_of_the_
 @pytest.mark.parametrize(
     "answer",
     [
-        Answer(400, b"{}"), Answer(400, b"x"), wrong_day("soon"), Answer(422, wrong_day("2031-02-03").body),
-        Answer(400, b'{"type": "urn:discreet:problem:bad-key"}'),
+        ServiceResponse(400, b"{}"), ServiceResponse(400, b"x"), wrong_day("soon"),
+        ServiceResponse(422, wrong_day("2031-02-03").body),
+        ServiceResponse(400, b'{"type": "urn:discreet:problem:bad-key"}'),
     ],
 )  # fmt: skip
 def test_a_key_is_kept_unless_the_service_says_that_it_never_counts_it(
-    survey: FakeService, tmp_path: Path, answer: Answer
+    survey: FakeService, tmp_path: Path, answer: ServiceResponse
 ) -> None:
     survey.statuses = [answer]
     client = client_of(survey, tmp_path)
@@ -354,7 +355,7 @@ def test_a_service_that_takes_no_day_of_its_own_ends_the_tries(survey: FakeServi
 
 def test_two_processes_of_a_device_agree_on_the_new_key(tmp_path: Path) -> None:
     diary = Diary(tmp_path / "diary")
-    part = Part("ann", "visits", "https://s", "survey", "digest", 1, Fraction(1))
+    part = Participation("ann", "visits", "https://s", "survey", "digest", 1, Fraction(1))
     kept = diary.answer(part, Fraction(9), 3, lambda: 4, lambda report: ("https://s/x", b"body"), False)
     assert kept is not None
     first, second = (diary.renew_key(kept, 741_000) for _ in range(2))
@@ -367,14 +368,14 @@ def test_two_processes_of_a_device_agree_on_the_new_key(tmp_path: Path) -> None:
 def test_what_is_fetched_is_asked_for_again_when_the_service_has_time(survey: FakeService, tmp_path: Path) -> None:
     waits: list[float] = []
     client = Client("https://survey.example", tmp_path / "d", maximum=9, transport=survey, sleep=waits.append)
-    survey.busy = [Answer(429, b"", 2.0), Answer(503, b"")]
+    survey.busy = [ServiceResponse(429, b"", 2.0), ServiceResponse(503, b"")]
     assert offer_of(client).mechanism == COIN and waits == [2.0, 1.0]
     for status, words in ((429, "Too many requests.*in 7 seconds"), (503, "busy"), (404, "no such collection")):
-        survey.busy = [Answer(status, b"", 7.0)] * 4
+        survey.busy = [ServiceResponse(status, b"", 7.0)] * 4
         with pytest.raises(Refused, match=words):
             offer_of(client)
     waits.clear()
-    survey.busy = [Answer(429, b"", 9000.0)]  # too long to wait for
+    survey.busy = [ServiceResponse(429, b"", 9000.0)]  # too long to wait for
     with pytest.raises(Refused, match="9000 seconds"):
         offer_of(client)
     assert waits == []
@@ -383,7 +384,7 @@ def test_what_is_fetched_is_asked_for_again_when_the_service_has_time(survey: Fa
 def test_a_report_waits_as_long_as_the_service_says(survey: FakeService, tmp_path: Path) -> None:
     waits: list[float] = []
     client = Client("https://survey.example", tmp_path / "d", maximum=9, transport=survey, sleep=waits.append)
-    survey.statuses = [Answer(429, b"", 5.0), Answer(503, b"", 60.0)]
+    survey.statuses = [ServiceResponse(429, b"", 5.0), ServiceResponse(503, b"", 60.0)]
     assert client.report(offer_of(client), "yes", consent=True) == "waiting"
     assert waits == [5.0] and len(set(survey.sent)) == 1
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
 
 import pytest
 
 import discreet as dc
 from discreet.collect import Collector
-from discreet.collect.reporting.transport import Refused
+from discreet.collect.reporting.transport import Refused, ServiceResponse
 from support.command_line import run
 from support.refusals import refused
 from support.survey_mechanisms import COUNTS, LABELS
@@ -26,6 +27,26 @@ def test_a_collection_is_made_once_and_listed(collector, service):
     assert made == again and made["title"] == "Do you?" and f"{service.name}-a" in collector.names()
     with refused(Refused, token="refuses"):
         collector.create(f"{service.name}-a", LABELS, question="Don't you?", minimum_reports=20)
+
+
+class Recorder:
+    """A transport that keeps the bodies of requests."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes | None] = []
+
+    def ask(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> ServiceResponse:
+        self.bodies.append(body)
+        return ServiceResponse(201, b"{}")
+
+
+def test_the_former_name_of_the_target_error_makes_the_same_request_with_a_warning():
+    transport = Recorder()
+    collector = Collector("https://survey.example", "token", transport=transport)
+    collector.create("a", LABELS, question="Do you?", target_error="±10 points")
+    with pytest.warns(DeprecationWarning, match="wanted is now target_error"):
+        collector.create("a", LABELS, question="Do you?", wanted="±10 points")
+    assert transport.bodies[0] == transport.bodies[1] and json.loads(transport.bodies[0])["wanted"] == "±10 points"
 
 
 @pytest.mark.parametrize("mechanism", [COUNTS, LABELS, dc.planar_geometric(dc.Grid(4, 4, 100), epsilon="0.01")])
@@ -87,6 +108,6 @@ def test_the_command_line_makes_a_collection_and_reads_its_estimate(service, tok
     answered = json.loads(collect("estimate", name, "--json", "--level", "0.9", *here, env=permitted).stdout)
     assert answered["people"] == 12
     both = collect("create", f"{name}2", "--mechanism", "a=m.json", "--mechanism", "b=m.json", "--question", "Do you?",
-                   "--wanted", "±10 points", "--by-token", "--json", *here, env=permitted)  # fmt: skip
+                   "--target-error", "±10 points", "--by-token", "--json", *here, env=permitted)  # fmt: skip
     described = json.loads(both.stdout)
     assert described["reporting"] == "token" and [one["name"] for one in described["mechanisms"]] == ["a", "b"]

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.collect import keys
-from discreet.collect.keys import KEPT, today
+from discreet.collect.keys import KEY_DAYS, today
 from discreet.collect.stores import postgres
 from discreet.collect.stores.base import (
     MAX_DAYS_FORGOTTEN,
@@ -106,12 +106,12 @@ def test_forgotten_keys_are_refused_whatever_the_clock_says_later(
     old, new = batch(one, b"old", [1]), batch(one, b"new", [2], day=DAY + 1)
     store.add([old, new])
     assert store.forget_keys() == 0
-    put_clock(monkeypatch, KEPT + 2)
+    put_clock(monkeypatch, KEY_DAYS + 2)
     assert forget_all(store) == 1
     put_clock(monkeypatch, 0)
     assert store.forget_keys() == 0
     late = batch(one, b"late", [3])
-    for days in (0, KEPT + 2):
+    for days in (0, KEY_DAYS + 2):
         put_clock(monkeypatch, days)
         assert [made.value for made in store.add([old, new, late])] == ["expired", "repeated", "expired"]
     assert store.histogram(one) == {1: 1, 2: 1}
@@ -122,7 +122,7 @@ def test_a_clock_that_was_wrong_for_a_while_ends_no_collection(
     store: ReportStore, monkeypatch: pytest.MonkeyPatch, ahead: int
 ) -> None:
     (one,) = store.create_collection("a", "", 1).mechanisms
-    first = [batch(one, b"%d" % k, [1], day=DAY - k) for k in range(KEPT)]
+    first = [batch(one, b"%d" % k, [1], day=DAY - k) for k in range(KEY_DAYS)]
     store.add(first)
     put_clock(monkeypatch, ahead)
     forget_all(store)
@@ -130,25 +130,25 @@ def test_a_clock_that_was_wrong_for_a_while_ends_no_collection(
     put_clock(monkeypatch, 0)
     assert store.add([batch(one, b"new", [2])]) == [Outcome.STORED]
     assert Outcome.STORED not in store.add(first)  # what was forgotten is refused, and nothing is counted twice
-    assert store.histogram(one) == {1: KEPT, 2: 1}
+    assert store.histogram(one) == {1: KEY_DAYS, 2: 1}
 
 
 def test_the_horizon_moves_by_two_days_at_a_time_however_far_the_clock_jumps(
     store: ReportStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (one,) = store.create_collection("a", "", 1).mechanisms
-    store.add([batch(one, b"old", [1], day=DAY - KEPT), batch(one, b"new", [1])])
+    store.add([batch(one, b"old", [1], day=DAY - KEY_DAYS), batch(one, b"new", [1])])
     put_clock(monkeypatch, 400)
     store.add([batch(one, b"ahead", [1], day=DAY + 400)])
     horizons = []
     for _ in range(5):
         store.forget_keys()
         horizons.append(store.key_days().horizon)
-    assert horizons[0] == DAY - KEPT - KEPT - 1 + MAX_DAYS_FORGOTTEN
+    assert horizons[0] == DAY - KEY_DAYS - KEY_DAYS - 1 + MAX_DAYS_FORGOTTEN
     assert all(after - before <= MAX_DAYS_FORGOTTEN for before, after in pairwise(horizons))
 
 
-@pytest.mark.parametrize("days", [2, 30, 4000, -KEPT - 1, -4000])
+@pytest.mark.parametrize("days", [2, 30, 4000, -KEY_DAYS - 1, -4000])
 def test_a_key_refused_for_its_day_is_never_counted(
     store: ReportStore, monkeypatch: pytest.MonkeyPatch, days: int
 ) -> None:
@@ -215,7 +215,7 @@ def test_workers_take_the_day_of_the_server_and_not_of_their_own_clock(monkeypat
     monkeypatch.setattr(keys, "today", lambda: DAY + 31)
     forget_all(ahead)
     days = ahead.key_days()
-    assert days.clock in (DAY, DAY + 1) and days.horizon == days.clock - KEPT - 1  # midnight may pass
+    assert days.clock in (DAY, DAY + 1) and days.horizon == days.clock - KEY_DAYS - 1  # midnight may pass
     assert ahead.add([batch(one, b"from the worker ahead", [1])]) == [Outcome.STORED]
     assert right.add([batch(one, b"from the other", [1])]) == [Outcome.STORED]
     ahead.close()
@@ -433,7 +433,7 @@ def test_a_settled_store_counts_as_before(store: ReportStore, monkeypatch: pytes
     expected = Counter(report for _, report in SINGLES)
     assert store.histogram(one) == expected and store.histogram(two) == {0: 3, 10: 3, 20: 3, 30: 3}
     assert store.add([batch(one, b"later", [20], day=DAY + 1)]) == [Outcome.STORED]
-    put_clock(monkeypatch, KEPT + 2)
+    put_clock(monkeypatch, KEY_DAYS + 2)
     assert forget_all(store) == 44
 
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.collect.collection import reports_needed
-from discreet.collect.keys import KEPT, body_digest, new_key, today
+from discreet.collect.keys import KEY_DAYS, body_digest, new_key, today
 from discreet.collect.service.problems import KINDS, MEDIA_TYPE
 from discreet.collect.service.running import Settings, serve
 from discreet.collect.service.tokens import Tokens, new_token
@@ -149,7 +149,7 @@ def test_batches_that_come_at_once_under_one_key_are_counted_once(service, token
     assert service.counts(token) == {"main": {5: 10}}
 
 
-@pytest.mark.parametrize("days", [KEPT + 1, 4000, -2, -4000])
+@pytest.mark.parametrize("days", [KEY_DAYS + 1, 4000, -2, -4000])
 def test_a_key_of_another_time_is_refused_with_the_day_of_a_new_one(service, token, days):
     refused = service.report([1], key_of(days))
     assert_problem(refused, "bad-key")
@@ -157,7 +157,7 @@ def test_a_key_of_another_time_is_refused_with_the_day_of_a_new_one(service, tok
     assert service.report([1], f"{refused.json['today']}.{new_key()[11:]}").status == 201
 
 
-@pytest.mark.parametrize("days", [KEPT, 1, 0, -1])
+@pytest.mark.parametrize("days", [KEY_DAYS, 1, 0, -1])
 def test_a_key_is_taken_for_its_days(service, days):
     assert service.report([1], key_of(days)).status == 201
 

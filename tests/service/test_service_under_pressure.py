@@ -211,7 +211,7 @@ def test_a_slow_estimate_keeps_nothing_else_waiting(inside: InProcess, held: Hel
 def test_whoever_waits_too_long_for_an_estimate_is_told_when_to_come_back(
     inside: InProcess, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "PATIENCE", 0.1)
+    monkeypatch.setattr(answers, "ESTIMATE_TIMEOUT_SECONDS", 0.1)
 
     async def run() -> None:
         async with inside.running():
@@ -230,8 +230,8 @@ def test_whoever_waits_too_long_for_an_estimate_is_told_when_to_come_back(
 def test_when_too_many_collections_wait_no_more_are_taken(
     inside: InProcess, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "MOST_WAITING", 1)
-    monkeypatch.setattr(app, "PREPARING", 1000.0)
+    monkeypatch.setattr(answers, "MAX_WAITING_ESTIMATES", 1)
+    monkeypatch.setattr(app, "PREPARE_SECONDS", 1000.0)
 
     async def run() -> None:
         async with inside.running():
@@ -283,8 +283,10 @@ def test_an_estimate_is_given_again_until_there_are_clearly_more_reports(inside:
 
 
 def test_an_estimate_has_the_last_reports_when_no_more_come(inside: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "PREPARING", 0.001)
-    monkeypatch.setattr(app, "SHARE", float("inf"))  # no rest, however long the clock says that an estimate took
+    monkeypatch.setattr(app, "PREPARE_SECONDS", 0.001)
+    monkeypatch.setattr(
+        app, "PREPARE_SHARE", float("inf")
+    )  # no rest, however long the clock says that an estimate took
     rounds, real = [0], inside.service.answers.prepare
 
     async def prepare(served: Any, *, all_reports: bool = False) -> None:
@@ -303,7 +305,7 @@ def test_an_estimate_has_the_last_reports_when_no_more_come(inside: InProcess, m
             assert (await inside.estimate("counts")).json["reports"] == 1000
             await inside.report("counts", [6] * 9)
             await a_few_rounds()
-            inside.clock.now += app.QUIET - 0.1
+            inside.clock.now += app.QUIET_SECONDS - 0.1
             await a_few_rounds()
             assert (await inside.estimate("counts")).json["reports"] == 1000  # within a percent, and more may come
             inside.clock.now += 0.2
@@ -318,7 +320,7 @@ def test_reports_that_another_worker_took_enter_an_answer_that_is_a_minute_old(
     inside: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker knows of its own reports when they come in; of others' it learns when somebody asks."""
-    monkeypatch.setattr(app, "PREPARING", 1000.0)
+    monkeypatch.setattr(app, "PREPARE_SECONDS", 1000.0)
 
     async def run() -> None:
         async with inside.running():
@@ -327,7 +329,7 @@ def test_reports_that_another_worker_took_enter_an_answer_that_is_a_minute_old(
             await inside.report("labels", ["yes"])
             for _ in range(3):
                 assert (await inside.estimate("labels")).json["reports"] == 1000
-            inside.clock.now += answers.AGED
+            inside.clock.now += answers.REFRESH_SECONDS
             async with asyncio.timeout(LIMIT_SECONDS):
                 while (await inside.estimate("labels")).json["reports"] != 1001:
                     await asyncio.sleep(0.005)
@@ -342,7 +344,7 @@ def test_reports_that_another_worker_took_enter_an_answer_that_is_a_minute_old(
 def test_what_fails_beside_the_requests_is_logged_tried_again_and_keeps_nothing_open(
     inside: InProcess, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failing: str
 ) -> None:
-    for often in ("FORGETTING", "SETTLING", "PREPARING"):
+    for often in ("FORGET_KEYS_SECONDS", "SETTLE_SECONDS", "PREPARE_SECONDS"):
         monkeypatch.setattr(app, often, 0.01)
     store, failures = inside.service.store, []
 
@@ -375,7 +377,7 @@ def test_what_fails_beside_the_requests_is_logged_tried_again_and_keeps_nothing_
 
 
 def test_the_log_of_the_file_is_empty_soon_after_a_report(inside: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "SETTLING", 0.05)
+    monkeypatch.setattr(app, "SETTLE_SECONDS", 0.05)
     log = inside.path.with_name("reports.db-wal")
 
     async def run() -> None:
@@ -532,7 +534,7 @@ def test_sixty_first_reports_after_a_restart_prove_a_collection_once(
         async with inside.running():
             await inside.report("counts", [3] * 20)
         monkeypatch.setattr(registry, "collection_from_text", prove)
-        monkeypatch.setattr(app, "PREPARING", 1000.0)
+        monkeypatch.setattr(app, "PREPARE_SECONDS", 1000.0)
         inside.service = inside.new_service()
         framework = inside.service.framework
         async with framework.router.lifespan_context(framework):
@@ -836,7 +838,7 @@ def test_a_request_that_does_not_arrive_in_time_is_cut_off(start: bytes) -> None
 
             def is_cut_off() -> bool:
                 # what was sent may still be on its way, and a request has its time from its beginning on
-                let_pass(limits.ARRIVING)
+                let_pass(limits.REQUEST_TIMEOUT_SECONDS)
                 return answer.done()
 
             await until(is_cut_off)
@@ -855,7 +857,7 @@ def test_each_request_of_a_connection_has_its_time() -> None:
                 writer.write(head + b"\r\n\r\n")
                 assert await _status(reader) == b"100"  # the server has begun to read it
                 await reader.readuntil(b"\r\n")
-                let_pass(0.6 * limits.ARRIVING)
+                let_pass(0.6 * limits.REQUEST_TIMEOUT_SECONDS)
                 await asyncio.sleep(0.01)
                 writer.write(body)
                 assert await _status(reader) == b"200"
@@ -865,7 +867,7 @@ def test_each_request_of_a_connection_has_its_time() -> None:
 
 
 def test_connections_beyond_the_most_are_refused_until_others_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(limits, "MAX_CONNECTIONS", 3)
 
     async def run() -> None:
         async with served() as connect:
@@ -923,7 +925,7 @@ def test_a_connection_that_reads_slowly_gets_its_answer() -> None:
 def test_one_address_has_its_share_of_the_connections_and_a_trusted_proxy_has_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limits, "MOST_CONNECTIONS", 8)
+    monkeypatch.setattr(limits, "MAX_CONNECTIONS", 8)
 
     async def statuses(connect: Callable[[], Awaitable[Connection]]) -> list[bytes]:
         opened = [await connect() for _ in range(3)]
@@ -942,6 +944,6 @@ def test_one_address_has_its_share_of_the_connections_and_a_trusted_proxy_has_al
 
 def test_connections_leave_files_for_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "max_open_files", lambda: 200)
-    assert limits.most_connections() == 100
+    assert limits.max_connections() == 100
     monkeypatch.setattr(limits, "max_open_files", lambda: None)
-    assert limits.most_connections() == limits.MOST_CONNECTIONS
+    assert limits.max_connections() == limits.MAX_CONNECTIONS

@@ -189,7 +189,7 @@ else:
 
 
 def test_what_a_system_cannot_bound_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert system.max_open_files() is None or limits.most_connections() <= limits.MOST_CONNECTIONS
+    assert system.max_open_files() is None or limits.max_connections() <= limits.MAX_CONNECTIONS
     monkeypatch.setattr(system, "_limits", None)
     assert system.max_open_files() is None and system.limit_memory(10**12) is False
-    assert limits.most_connections() == limits.MOST_CONNECTIONS
+    assert limits.max_connections() == limits.MAX_CONNECTIONS

@@ -1,4 +1,4 @@
-"""Verbs of the collector: perturb, estimate."""
+"""The verbs perturb and estimate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..explanation import LocalGuarantee
     from ..mechanism import Mechanism
 
-Table = Annotated[str | None, typer.Option(help="For DuckDB files with several tables: which one.")]
+Table = Annotated[str | None, typer.Option(help="For DuckDB files with several tables: the table.")]
 
 
 def perturb(
@@ -36,7 +36,7 @@ def perturb(
         typer.Option(help="The people: a .csv or .tsv (.gz), .parquet or .duckdb file, or spark:local[*]?parquet=DIR."),
     ],
     mechanism: Annotated[
-        list[str], typer.Option(help="What each device uses: a mechanism (.json); with --group, NAME=FILE for each.")
+        list[str], typer.Option(help="The mechanism of the devices (.json); with --group, NAME=FILE for each.")
     ],
     output: Annotated[
         str,
@@ -47,10 +47,10 @@ def perturb(
         ),
     ],
     group: Annotated[
-        str | None, typer.Option(help="The column that says which mechanism a person chose; it is written too.")
+        str | None, typer.Option(help="The column that names each person's mechanism; it is written too.")
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help="A column of groups, such as sex, that is written too, as it is: in clear.")
+        str | None, typer.Option(help="A column of groups, such as sex, that is also written, unprotected.")
     ] = None,
     table: Table = None,
     json: Json = False,
@@ -72,15 +72,15 @@ def perturb(
 
     if by is not None and group is not None:
         raise InvalidInput(
-            "the column of --group is written beside the reports already.", "Leave --by out.", argument="by"
+            "the column of --group is already written next to the reports.", "Leave --by out.", argument="by"
         )
     made = _mechanisms(mechanism, group)
     words = {name: local_guarantee(one) for name, one in made.items()}
     source = open_column(data, columns, table, group=group or by, values=next(iter(made.values())).inputs)
     if by is not None:
         made = dict.fromkeys(source.group_names(), made[""])
-    with _progress(f"reading {_short(data)}") as tell:
-        total = write_reports(made, source, output, tell)
+    with _progress(f"reading {_short(data)}") as on_progress:
+        total = write_reports(made, source, output, on_progress)
     if json:
         content: dict[str, Any] = {"reports": total, "output": output}
         if group is None:
@@ -94,7 +94,7 @@ def perturb(
         for sentence in one.sentences:
             say(f"privacy   {f'{name}: ' if group is not None else ''}{sentence}")
     if by is not None:
-        say(f"in clear  column {by}: it is written as it is, and is not protected")
+        say(f"in clear  column {by}: it is written unchanged and is not protected")
 
 
 def _guarantee(words: LocalGuarantee) -> dict[str, Any]:
@@ -104,14 +104,14 @@ def _guarantee(words: LocalGuarantee) -> dict[str, Any]:
 
 
 def _mechanisms(given: list[str], group: str | None) -> dict[str, Mechanism]:
-    """One mechanism, without a name, or one for each group, by name."""
+    """Return one mechanism, without a name, or one for each group, by name."""
     from ..errors import InvalidInput
 
     if group is None:
         if len(given) > 1:
             raise InvalidInput(
                 "one --mechanism is used for everybody.",
-                "For several, say with --group which column names them, and give --mechanism NAME=FILE for each.",
+                "For several, name their column with --group, and give --mechanism NAME=FILE for each.",
                 argument="mechanism",
             )
         return {"": _one_column(given[0])}
@@ -119,7 +119,7 @@ def _mechanisms(given: list[str], group: str | None) -> dict[str, Mechanism]:
 
 
 def named_mechanisms(given: list[str], allowed: str = "NAME=FILE for each") -> dict[str, Mechanism]:
-    """The mechanisms of files, by the names they were given."""
+    """Return the mechanisms of files, by the names they were given."""
     from ..errors import InvalidInput
 
     made: dict[str, Mechanism] = {}
@@ -134,18 +134,18 @@ def named_mechanisms(given: list[str], allowed: str = "NAME=FILE for each") -> d
 
 
 def _one_column(file: str) -> Mechanism:
-    """The mechanism of a file; one for tuples of answers is refused, because a column holds one answer."""
+    """Return the mechanism of a file; one for tuples of answers is refused, because a column holds one answer."""
     from ..errors import Unsupported
     from ..files import load
 
-    found = load(file)
-    if found.factors:
+    mechanism = load(file)
+    if mechanism.factors:
         raise Unsupported(
-            f"{file} is for {len(found.factors)} answers of each person, and files are read one column at a time.",
+            f"{file} is for {len(mechanism.factors)} answers of each person, and files are read one column at a time.",
             "In Python: m.release(table) and dc.estimate(reports=table, mechanism=m), with a column for each answer.",
             argument="mechanism",
         )
-    return found
+    return mechanism
 
 
 def estimate(
@@ -160,7 +160,7 @@ def estimate(
         typer.Option(help="The mechanism that made them; one, or one for each file; with --group, NAME=FILE for each."),
     ],
     column: Annotated[str | None, typer.Option(help="The column of reports, where there are several.")] = None,
-    group: Annotated[str | None, typer.Option(help="The column that says which mechanism made a report.")] = None,
+    group: Annotated[str | None, typer.Option(help="The column that names the mechanism of each report.")] = None,
     by: Annotated[
         str | None,
         typer.Option(help="A column of groups to estimate one by one and compare, such as sex. It is in clear."),
@@ -168,8 +168,8 @@ def estimate(
     table: Table = None,
     over: Annotated[int | None, typer.Option(help="For unbounded noise: the largest true count.", min=1)] = None,
     method: Annotated[str, typer.Option(help=f"{listed(list(METHODS), 'or')}.")] = "auto",
-    iterations: Annotated[int | None, typer.Option(help="For ibu: how many updates.", min=1)] = None,
-    level: Annotated[float, typer.Option(help="The level of the intervals: 0.95 for 95%.")] = 0.95,
+    iterations: Annotated[int | None, typer.Option(help="For ibu: the number of updates.", min=1)] = None,
+    level: Annotated[float, typer.Option(help="The coverage of the intervals: 0.95 for 95%.")] = 0.95,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -195,8 +195,8 @@ def estimate(
     from ..estimation.describing.reporting import Origin
     from ..estimation.methods import estimate as reconstruct
     from ..estimation.statistics import read_share
-    from ..names import find_name
     from ..spaces import Counts
+    from ..wording import find_name
 
     if html is not None:
         raise InvalidInput(
@@ -217,27 +217,27 @@ def estimate(
     made = _of_files(mechanism, len(reports)) if group is None else _mechanisms(mechanism, group)
     for one in made.values():
         _refuse_range(one, over)
-    written = {"report": report, "page": page}
+    files = {"report": report, "page": page}
     if by is not None:
-        _estimate_by(reports, next(iter(made.values())), column, table, by, options, level, written, json)
+        _estimate_by(reports, next(iter(made.values())), column, table, by, options, level, files, json)
         return
     groups, names = (
         _in_files(reports, list(made.values()), column, table)
         if group is None
         else _in_groups(reports, made, column, table, group)
     )
-    found = reconstruct(*groups[0], **options) if len(groups) == 1 else reconstruct(groups, **options)
-    for file in filter(None, written.values()):
-        found.save(file, level, origin=Origin(tuple(map(_short, reports)), tuple(names)))
+    result = reconstruct(*groups[0], **options) if len(groups) == 1 else reconstruct(groups, **options)
+    for file in filter(None, files.values()):
+        result.save(file, level, origin=Origin(tuple(map(_short, reports)), tuple(names)))
     if json:
-        print_json(found.to_json(level))
+        print_json(result.to_json(level))
         return
-    say(found.describe(level))
-    _say_written(written)
+    say(result.describe(level))
+    _say_written(files)
 
 
-def _say_written(written: Mapping[str, Path | None]) -> None:
-    lines = [f"{what:<10}{path}" for what, path in written.items() if path is not None]
+def _say_written(files: Mapping[str, Path | None]) -> None:
+    lines = [f"{what:<10}{path}" for what, path in files.items() if path is not None]
     if lines:
         say("\n" + "\n".join(lines))
 
@@ -250,7 +250,7 @@ def _estimate_by(
     by: str,
     options: dict[str, Any],
     level: float,
-    written: Mapping[str, Path | None],
+    outputs: Mapping[str, Path | None],
     json: bool,
 ) -> None:
     """Estimate each group that a column names, and compare them."""
@@ -261,22 +261,22 @@ def _estimate_by(
     names = sorted({name for one in opened for name in one.group_names()})
     totals = {name: dict[object, int]() for name in names}
     for file, one in zip(files, opened, strict=True):
-        with _progress(f"counting {_short(file)}") as tell:
-            found = one.counts_by_group([mechanism.outputs] * len(names), names, tell)
-        for name, counts in zip(names, found, strict=True):
+        with _progress(f"counting {_short(file)}") as on_progress:
+            groups = one.counts_by_group([mechanism.outputs] * len(names), names, on_progress)
+        for name, counts in zip(names, groups, strict=True):
             _add(totals[name], counts)
     made = estimate_by(totals, mechanism, column=by, **options)
-    for path in filter(None, written.values()):
+    for path in filter(None, outputs.values()):
         made.save(path, level)
     if json:
         print_json(made.to_json(level))
         return
     say(made.describe(level))
-    _say_written(written)
+    _say_written(outputs)
 
 
 def _refuse_range(mechanism: Mechanism, over: int | None) -> None:
-    """Before a large file is read."""
+    """Refuse a wrong range before a large file is read."""
     from ..errors import InvalidInput
     from ..optimise.families import FAMILIES
 
@@ -299,13 +299,13 @@ Counted = tuple[dict[Any, int], "Mechanism"]
 
 
 def _of_files(given: list[str], files: int) -> dict[str, Mechanism]:
-    """The mechanism of all files, or that of each, by number."""
+    """Return the mechanism of all files, or that of each, by number."""
     from ..errors import InvalidInput
 
     if len(given) not in (1, files):
         raise InvalidInput(
             f"give one --mechanism, or one for each of the {files} files of reports; got {len(given)}.",
-            "For people of several mechanisms in one file, say with --group which column names them.",
+            "For several mechanisms in one file, name their column with --group.",
             argument="mechanism",
         )
     return {str(number): _one_column(file) for number, file in enumerate(given)}
@@ -314,14 +314,14 @@ def _of_files(given: list[str], files: int) -> dict[str, Mechanism]:
 def _in_files(
     files: list[str], made: list[Mechanism], column: str | None, table: str | None
 ) -> tuple[list[Counted], list[str]]:
-    """A group for each file, and its name; files of one mechanism are added up."""
+    """Return a group for each file, and its name; files of the same mechanism are added up."""
     from ..collect.opening import open_column
 
     groups: list[Counted] = []
     for k, file in enumerate(files):
         one = made[min(k, len(made) - 1)]
-        with _progress(f"counting {_short(file)}") as tell:
-            counts = open_column(file, column, table).counts(one.outputs, tell)
+        with _progress(f"counting {_short(file)}") as on_progress:
+            counts = open_column(file, column, table).counts(one.outputs, on_progress)
         if len(made) == 1 and groups:
             _add(groups[0][0], counts)
         else:
@@ -332,14 +332,14 @@ def _in_files(
 def _in_groups(
     files: list[str], made: dict[str, Mechanism], column: str | None, table: str | None, group: str
 ) -> tuple[list[Counted], list[str]]:
-    """The groups that a column names, and their names, from all files; a group that nobody is in is left out."""
+    """Return the groups named by a column of the files, and their names, without empty groups."""
     from ..collect.opening import open_column
 
     outputs, totals = [one.outputs for one in made.values()], [dict[Any, int]() for _ in made]
     for file in files:
-        with _progress(f"counting {_short(file)}") as tell:
-            found = open_column(file, column, table, group=group).counts_by_group(outputs, list(made), tell)
-        for total, counts in zip(totals, found, strict=True):
+        with _progress(f"counting {_short(file)}") as on_progress:
+            groups = open_column(file, column, table, group=group).counts_by_group(outputs, list(made), on_progress)
+        for total, counts in zip(totals, groups, strict=True):
             _add(total, counts)
     some = [name for name, total in zip(made, totals, strict=True) if total] or list(made)[:1]
     counted = dict(zip(made, totals, strict=True))
@@ -347,7 +347,7 @@ def _in_groups(
 
 
 def _short(data: str) -> str:
-    """What people call a file, or a table elsewhere."""
+    """Return the short name of a file, or of a table elsewhere."""
     from ..addresses import read_address
 
     address = read_address(data)
@@ -361,7 +361,7 @@ def _add(total: dict[object, int], counts: dict[object, int]) -> None:
 
 @contextmanager
 def _progress(what: str) -> Iterator[Callable[[float], None] | None]:
-    """A bar on a terminal, moved by a function of the share that is done; nothing in a pipe."""
+    """Show a progress bar on a terminal and yield its callback; yield None in a pipe."""
     if not sys.stderr.isatty():
         yield None
         return

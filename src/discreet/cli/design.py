@@ -1,4 +1,4 @@
-"""Verbs that make mechanisms: design, compare, calibrate."""
+"""The verbs design, compare and calibrate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Alpha = Annotated[str | None, typer.Option(help="e^-epsilon, exactly: 10/11 or 0
 Epsilon = Annotated[str | None, typer.Option(help="The privacy: smaller protects more.")]
 
 
-#: Which options each argument of a family is read from, and whether it must be given.
+#: Argument of a family -> its options, and whether one must be given.
 _OPTIONS: dict[Parameter, tuple[tuple[str, ...], bool]] = {
     "n": (("n",), True),
     "privacy": (("alpha", "epsilon"), True),
@@ -37,22 +37,22 @@ _OPTIONS: dict[Parameter, tuple[tuple[str, ...], bool]] = {
 }
 
 
-#: How a map is written.
+#: Notation of a map.
 GRIDS = "ROWSxCOLSxCELL in metres, such as 30x30x150, or a box of degrees, SOUTH,WEST,NORTH,EASTxCELL"
 
 
 def _names(use: Use) -> str:
-    """The families that are offered there, for a help text."""
+    """Return the families offered for a use, for a help text."""
     return ", ".join(FAMILIES.written(use))
 
 
 def _short_names() -> str:
-    """The short names of families that are compared, for a help text."""
+    """Return the short names of families that are compared, for a help text."""
     return ", ".join(family.short for family in FAMILIES.offered("compare"))
 
 
 def _for(option: str) -> str:
-    """The families that take an option, for its help text."""
+    """Return the families that take an option, for its help text."""
     taking = [
         family.written
         for family in FAMILIES.offered("design")
@@ -71,14 +71,14 @@ def design(
     loss: Annotated[str | None, typer.Option(help="What to minimise: L0 (default), L1, L2, L0_1, L3 ...")] = None,
     properties: Annotated[
         str | None,
-        typer.Option(help="What it must have, comma separated: S RH RM CH CM F WH, bias<=0, mse<=4, support<=3 ..."),
+        typer.Option(help="Required properties, comma separated: S RH RM CH CM F WH, bias<=0, mse<=4, support<=3 ..."),
     ] = None,
     delta: Annotated[str | None, typer.Option(help="0 (default) for pure privacy.")] = None,
     prior: Annotated[
-        str | None, typer.Option(help="How likely each count is: uniform, triangular, binomial, or a file of numbers.")
+        str | None, typer.Option(help="The prior of the counts: uniform, triangular, binomial, or a file of numbers.")
     ] = None,
     worst_case: Annotated[bool, typer.Option("--worst-case", help="Minimise the loss of the worst count.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why, and what each property costs.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Explain why, and what each property costs.")] = False,
     labels: Annotated[
         str | None,
         typer.Option(help=f"For {_for('labels')}: the answers, comma separated, or @FILE with one on each line."),
@@ -91,7 +91,7 @@ def design(
     variance: Annotated[str | None, typer.Option(help="For them: mean square error at most this, V.")] = None,
     js: Annotated[int | None, typer.Option(help="For them: counts 1..js are never published.")] = None,
     kind: Annotated[str | None, typer.Option(help=f"For {_for('kind')}: all-counts, optimal or sadeghi.")] = None,
-    keys: Annotated[int | None, typer.Option(help="For --ptable: how many keys, 65536 by default.")] = None,
+    keys: Annotated[int | None, typer.Option(help="For --ptable: the number of keys, 65536 by default.")] = None,
     layout: Annotated[str | None, typer.Option(help="For --ptable: ptable, sas, cellkey, ons, superstar.")] = None,
     sigma2: Annotated[str | None, typer.Option(help=f"For {_for('sigma2')}: its parameter.")] = None,
     base: Annotated[int | None, typer.Option(help=f"For {_for('base')}: the base, 3 by default.")] = None,
@@ -104,7 +104,7 @@ def design(
     page: Page = None,
     json: Json = False,
 ) -> None:
-    """Find the best mechanism with the properties you ask for, or make one by name; have it proved, and save it.
+    """Find the best mechanism with the required properties, or make one by name; prove it and save it.
 
     Examples: `discreet design -n 20 --alpha 10/11 --loss L1 --properties WH,CM -o m.json` ·
     `discreet design -n 20 --alpha 10/11 --properties WH,CM --explain` ·
@@ -178,7 +178,7 @@ def design(
 
 
 def _refuse_wishes(wishes: dict[str, Any], worst_case: bool, explain: bool, instead: str) -> None:
-    """What only a design takes is refused elsewhere."""
+    """Refuse options that only a design takes."""
     from ..errors import InvalidInput
 
     given = next((option for option, value in wishes.items() if value is not None), None)
@@ -188,13 +188,13 @@ def _refuse_wishes(wishes: dict[str, Any], worst_case: bool, explain: bool, inst
 
 
 def _list(use: Use) -> None:
-    """Say the names of the families that are offered there."""
+    """Print the names of the families offered for a use."""
     for name in FAMILIES.written(use):
         say(name)
 
 
 def _prior(text: str | None, n: int) -> Any:
-    """A prior by name, or the numbers in a file, divided by their sum."""
+    """Return a prior by name, or the numbers in a file, divided by their sum."""
     if text is None:
         return None
     from ..optimise.improve.priors import named_prior, read_prior_file
@@ -207,7 +207,7 @@ def _flag(option: str) -> str:
 
 
 def _build(family: Family, given: dict[str, Any]) -> Mechanism:
-    """Call the family with the options it takes; one it does not take is refused, not ignored."""
+    """Call the family with its options; refuse options that it does not take."""
     from ..errors import InvalidInput
 
     allowed = {option for name in family.parameters for option in _OPTIONS[name][0]}
@@ -236,21 +236,21 @@ def _build(family: Family, given: dict[str, Any]) -> Mechanism:
     return family.make(*positional, **options)
 
 
-def _named_choice(option: str, written: object) -> Any:
-    """The value of an option; where it is a name, in its own spelling."""
-    from ..names import find_name
+def _named_choice(option: str, text: object) -> Any:
+    """Return the value of an option; a name in its own spelling."""
+    from ..wording import find_name
 
     if option == "border":
         return find_name(
-            written, ("remap", "normalise"), "a treatment of the border", {"normalize": "normalise"}, argument="border"
+            text, ("remap", "normalise"), "a treatment of the border", {"normalize": "normalise"}, argument="border"
         )
     if option == "kind":
-        return find_name(written, ("all-counts", "optimal", "sadeghi"), "a kind of bounded noise", argument="kind")
-    return written
+        return find_name(text, ("all-counts", "optimal", "sadeghi"), "a kind of bounded noise", argument="kind")
+    return text
 
 
 def space_of(n: int | None, labels: str | None, grid: str | None) -> Space:
-    """The true values that the options of a verb describe: exactly one of them."""
+    """Return the true values that the options of a verb describe: exactly one of them."""
     from ..errors import InvalidInput
 
     if sum(value is not None for value in (n, labels, grid)) != 1:
@@ -268,7 +268,7 @@ def _space(given: dict[str, Any]) -> Any:
 
 
 def _labels(text: str) -> list[str]:
-    """Answers that are listed with commas, or the lines of the file after an @."""
+    """Return comma-separated answers, or the lines of the file after an @."""
     from ..errors import InvalidInput, UnreadableFile
 
     if not text.startswith("@"):
@@ -308,12 +308,12 @@ def _grid(text: str | None) -> Any:
 
 PICTURES = (".png", ".svg", ".pdf", ".html", ".json")
 
-#: Of these, what the drawing program makes.
+#: Endings among these that the drawing program makes.
 DRAWN = PICTURES[:4]
 
 
 def _refuse_files(output: Path | None, plot: Path | None = None) -> None:
-    """Mechanism files end in .json: by that they are told from matrices."""
+    """Refuse mechanism files without .json, the ending that distinguishes them from matrices."""
     refuse_unwritable(output, (".json",), "a mechanism file")
     refuse_unwritable(plot, PICTURES, "a picture", DRAWN)
 
@@ -334,9 +334,9 @@ def compare(
     page: Page = None,
     json: Json = False,
 ) -> None:
-    """Put mechanisms side by side: costs, properties, error by true count, tight epsilon.
+    """Compare mechanisms: costs, properties, error by true count, tight epsilon.
 
-    With files, the families are added only where a privacy or their names are given too.
+    With files, families are added only if a privacy or their names are given too.
 
     Examples: `discreet compare -n 8 --alpha 10/11` · `discreet compare -n 20 --epsilon 0.5 --report compare.html` ·
     `discreet compare mine.csv other.json` · `discreet compare mine.csv --epsilon 1 --families GM,EM`
@@ -349,14 +349,14 @@ def compare(
     if not _several(loss):
         raise InvalidInput("--loss names at least one loss, such as L0,L1,L2; it is empty.", argument="loss")
     names = None if families is None else _several(families)
-    wanted: Any = names
+    compared: Any = names
     if files:
-        wanted = _named_files(files)
+        compared = _named_files(files)
         if alpha is not None or epsilon is not None or names is not None:
-            n = put(wanted, loss=["L0"]).n if n is None else n
+            n = put(compared, loss=["L0"]).n if n is None else n
             added = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=["L0"])
-            wanted |= {row.name: row.mechanism for row in added.rows}
-        comparison = put(n, families=wanted, loss=_several(loss))
+            compared |= {row.name: row.mechanism for row in added.rows}
+        comparison = put(n, families=compared, loss=_several(loss))
     elif n is None:
         raise InvalidInput(
             "give the largest count with -n, or files with mechanisms or matrices to compare.", argument="n"
@@ -371,13 +371,13 @@ def compare(
 
 
 def _named_files(files: list[Path]) -> dict[str, Any]:
-    """Files by the stems of their names, or by their paths where two have the same."""
+    """Return files by the stems of their names, or by their paths where two are the same."""
     stems = [file.stem for file in files]
     return {file.stem if stems.count(file.stem) == 1 else str(file): str(file) for file in files}
 
 
 def _several(text: str) -> list[str]:
-    """What is listed with commas or pluses."""
+    """Return the items of a list with commas or pluses."""
     return [part.strip() for part in re.split("[,;+]", text) if part.strip()]
 
 
@@ -394,16 +394,16 @@ def calibrate(
     mean_error: Annotated[str | None, typer.Option(help="Mean absolute error at most this.")] = None,
     within: Annotated[str | None, typer.Option(help="D:P, within D of the truth with probability at least P.")] = None,
     share_variance: Annotated[
-        str | None, typer.Option(help="Of an estimated share, times the number of people: at most this.")
+        str | None, typer.Option(help="Variance of an estimated share, times the number of people, at most this.")
     ] = None,
     ratio: Annotated[str | None, typer.Option(help="R:D, likelihood ratio at most R within distance D.")] = None,
-    between: Annotated[str | None, typer.Option(help="LOW:HIGH, where to look for epsilon.")] = None,
+    between: Annotated[str | None, typer.Option(help="LOW:HIGH, the range of epsilon to search.")] = None,
     border: Annotated[str | None, typer.Option(help=f"For {_for('border')}: remap or normalise.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to save the mechanism (.json).")] = None,
     page: Page = None,
     json: Json = False,
 ) -> None:
-    """Find the epsilon that meets a wish: an error, a probability of truth, a likelihood ratio.
+    """Find the epsilon that meets a target: an error, a probability of truth, a likelihood ratio.
 
     Examples: `discreet calibrate --family geometric -n 100 --within 2:0.9` ·
     `discreet calibrate --family planar-geometric --grid 30x30x150 --distance 450`
@@ -418,10 +418,10 @@ def calibrate(
         return
     chosen = find_family(family)
     space = space_of(n, labels, grid)
-    wanted = _OPTIONS[chosen.parameters[0]][0]
-    if not any({"n": n, "labels": labels, "grid": grid}[option] is not None for option in wanted):
+    spaces = _OPTIONS[chosen.parameters[0]][0]
+    if not any({"n": n, "labels": labels, "grid": grid}[option] is not None for option in spaces):
         raise InvalidInput(
-            f"{chosen.written} needs {listed([_flag(one) for one in wanted], 'or')}.", argument=wanted[0]
+            f"{chosen.written} needs {listed([_flag(one) for one in spaces], 'or')}.", argument=spaces[0]
         )
     if border is not None and grid is None:
         raise InvalidInput("--border is for planar families, with --grid.", argument="border")
@@ -429,10 +429,10 @@ def calibrate(
         "distance": distance, "truth": truth, "mean-error": mean_error, "within": within,
         "share-variance": share_variance, "ratio": ratio,
     }  # fmt: skip
-    asked = [wish for wish, value in wishes.items() if value is not None]
-    if len(asked) != 1:
+    given = [wish for wish, value in wishes.items() if value is not None]
+    if len(given) != 1:
         raise InvalidInput(
-            f"give exactly one of {', '.join('--' + wish for wish in wishes)}; got {len(asked)}.", argument="distance"
+            f"give exactly one of {', '.join('--' + wish for wish in wishes)}; got {len(given)}.", argument="distance"
         )
     _refuse_files(output)
     refuse_unwritable(page, (".html",), "a page")
@@ -444,11 +444,11 @@ def calibrate(
     elif ratio is not None:
         options["likelihood_ratio"], options["within"] = _pair(ratio, "--ratio", "R:D, such as 2:10")
     else:
-        options[asked[0].replace("-", "_")] = wishes[asked[0]]
-    found = find(family, space, **options)
+        options[given[0].replace("-", "_")] = wishes[given[0]]
+    result = find(family, space, **options)
     if output is not None:
-        found.mechanism.save(output)
-    hand_over(found, page, json)
+        result.mechanism.save(output)
+    hand_over(result, page, json)
     if output is not None and not json:
         say(f"saved     {output} (discreet verify {output})")
 

@@ -1,4 +1,4 @@
-"""Verbs of the ledger: init, show, release, verify."""
+"""The verb ledger: init, show, release, verify, copy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from .output import Json, decide, print_json, say
 
 app = typer.Typer(
-    no_args_is_help=True, help="The budget of a data set: make it, look at it, check it.", rich_markup_mode="markdown"
+    no_args_is_help=True, help="The budget of a data set: create, show and check it.", rich_markup_mode="markdown"
 )
 
 File = Annotated[str, typer.Argument(help="The ledger: its file, or its address.")]
@@ -20,7 +20,7 @@ File = Annotated[str, typer.Argument(help="The ledger: its file, or its address.
 def init(
     path: Annotated[str, typer.Argument(help="The file to make, or an address; one that exists is refused.")],
     data: Annotated[str, typer.Option(help="The data set: its file, or its name.")],
-    unit: Annotated[str, typer.Option(help="What is protected: row, or the column that names a person.")],
+    unit: Annotated[str, typer.Option(help="The privacy unit: row, or the column that identifies a person.")],
     epsilon: Annotated[str, typer.Option(help="The budget for everything that will ever be released from the data.")],
     delta: Annotated[str, typer.Option(help="The delta of the budget.")] = "0",
     relation: Annotated[
@@ -31,7 +31,7 @@ def init(
     ] = "sum",
     dataset: Annotated[
         str | None,
-        typer.Option(help="The name of the data set, where several files are about the same people; else the file's."),
+        typer.Option(help="The name of the data set, if several files share its people; by default the file's."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -52,13 +52,13 @@ def init(
     if json:
         print_json({"file": str(path), **ledger.terms.to_json()})
         return
-    keep = "one ledger for one data set, in a safe place: a lost ledger is a lost account of what was spent"
+    keep = "one ledger for one data set, in a safe place: it is the only record of the budget spent"
     lines = Terms((("made", str(path)), *terms_in_words(ledger.terms), ("keep", keep)))
     say(Report("", sections=(Section(parts=(lines,)),)).text())
 
 
 def _refuse_missing(data: str) -> None:
-    """A ledger is for good, and so is a name that was mistyped: what looks like a file must be there."""
+    """Refuse a missing file: a ledger is permanent, and so is a mistyped name."""
     from ..addresses import read_address
     from ..errors import InvalidInput
 
@@ -72,7 +72,7 @@ def _refuse_missing(data: str) -> None:
 
 
 def _spelled(data: str, unit: str) -> str:
-    """A ledger is for good: if the data is there, the unit must be a column of it, and is spelled as there."""
+    """Return the unit as the data spells it; if the data exists, the unit must be one of its columns."""
     from ..addresses import read_address
     from ..engines.sources import columns_of
     from ..errors import InvalidInput
@@ -92,7 +92,7 @@ def _spelled(data: str, unit: str) -> str:
 
 @app.command()
 def show(path: File, json: Json = False) -> None:
-    """Show the budget, what was spent on what, and what to do about reservations without an answer.
+    """Show the budget, each expense, and what to do about reservations without an answer.
 
     Example: `discreet ledger show study.ledger`
     """
@@ -108,14 +108,14 @@ def show(path: File, json: Json = False) -> None:
 @app.command("release")
 def give_back(
     path: File,
-    number: Annotated[int, typer.Argument(help="The number of the reservation, as ledger show has it.")],
-    because: Annotated[str, typer.Option(help="Why; the ledger keeps it.")],
+    number: Annotated[int, typer.Argument(help="The number of the reservation, as in ledger show.")],
+    because: Annotated[str, typer.Option(help="The reason, which the ledger keeps.")],
     json: Json = False,
 ) -> None:
     """Give back a reservation for which no row was read, because its program was stopped.
 
-    It can never be used afterwards, not even by a program that was only paused. One whose rows may have been read
-    (state opened) stays spent.
+    It can never be used afterwards, not even by a program that was only paused. A reservation whose rows may have been
+    read (state opened) stays spent.
 
     Example: `discreet ledger release study.ledger 4 --because "power cut before the table was opened"`
     """
@@ -144,7 +144,7 @@ def verify(
 
     This reads every event; a release reads only those since the last checkpoint.
 
-    An old copy that was put back is intact, and it lacks the later releases: only their bundles show it.
+    A restored old copy passes this check although it lacks later releases: only their bundles reveal that.
 
     Example: `discreet ledger verify study.ledger --bundle health_by_site`
     """
@@ -167,13 +167,13 @@ def verify(
 @app.command()
 def copy(
     path: File,
-    to: Annotated[str, typer.Argument(help="Where to: a new file, or postgresql://user@host/database.")],
+    to: Annotated[str, typer.Argument(help="The new place: a file, or postgresql://user@host/database.")],
     json: Json = False,
 ) -> None:
     """Move a ledger to another place, and close the old one for good.
 
-    What was spent, every answer and every published bundle go along. At no moment can both be spent from: the old one
-    is closed first. If that was interrupted, the same line goes on.
+    Expenses, answers and published bundles are copied too. The two can never both be spent from: the old one is closed
+    first. If this is interrupted, repeat the same command.
 
     Example: `discreet ledger copy study.ledger postgresql://ann@db/study`
     """
@@ -193,14 +193,14 @@ def copy(
 
 
 def _dataset(data: str) -> str:
-    """The name of a data set: that of its file, without folder and endings."""
+    """Return the name of a data set: its file's, without folder and endings."""
     from ..addresses import read_address
 
     return read_address(data).dataset
 
 
 def _head(folder: Path) -> str:
-    """The place in the chain that a bundle states."""
+    """Return the place in the chain that a bundle states."""
     import re
 
     from ..errors import UnreadableFile

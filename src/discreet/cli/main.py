@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from ..errors import DiscreetError, InvalidInput
 from ..report import Refusal
-from . import collector, datasets, design, judge, ledger, planning, publishing, release, serving, studies
+from . import collect, collector, datasets, design, editions, ledger, release, serving, studies, verify
 from .output import in_options, print_json, writer
 
 
@@ -41,8 +41,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(is_given: bool) -> None:
+    if is_given:
         from .. import __version__
 
         typer.echo(f"discreet {__version__}")
@@ -79,19 +79,19 @@ def demo(
 
 
 app.command()(design.design)
-app.command()(judge.verify)
-app.command()(judge.check)
-app.command()(judge.explain)
+app.command()(verify.verify)
+app.command()(verify.check)
+app.command()(verify.explain)
 app.command()(design.compare)
 app.command()(design.calibrate)
 app.command(cls=release.RequestCommand)(release.release)
-app.command()(publishing.editions)
-app.command()(publishing.export)
+app.command()(editions.editions)
+app.command()(editions.export)
 app.add_typer(datasets.app, name="dataset")
 app.add_typer(ledger.app, name="ledger")
 app.command()(collector.perturb)
 app.command()(collector.estimate)
-app.add_typer(planning.app, name="collect")
+app.add_typer(collect.app, name="collect")
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(studies.study)
 app.command()(serving.serve)
 

@@ -1,4 +1,4 @@
-"""What every verb prints: tables and sentences for people, JSON for programs, mistakes in the words of its options."""
+"""The output of all verbs: tables and sentences for people, JSON for programs, errors in terms of options."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ..report import Result
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead.")]
 Page = Annotated[Path | None, typer.Option("--page", help="Also write a page for people: FILE.html.")]
+FormerTarget = Annotated[str | None, typer.Option("--wanted", hidden=True)]
 
 
 def print_json(content: object) -> None:
@@ -26,7 +27,7 @@ def print_json(content: object) -> None:
 
 
 def hand_over(result: Result, page: Path | None, as_json: bool) -> None:
-    """Say a result on the terminal or as JSON, and write its page if one was asked for."""
+    """Print a result as text or JSON, and write its page if requested."""
     if page is not None:
         result.report().save(page)
     if as_json:
@@ -37,19 +38,19 @@ def hand_over(result: Result, page: Path | None, as_json: bool) -> None:
         say(f"page      {page}")
 
 
-def refuse_unwritable(path: Path | None, endings: Sequence[str], what: str, drawn: Sequence[str] = ()) -> None:
+def refuse_unwritable(path: Path | None, endings: Sequence[str], what: str, pictures: Sequence[str] = ()) -> None:
     """Refuse a file that could not be written, before the work that would fill it.
 
     Parameters
     ----------
     path
-        The file, if one was asked for.
+        The file, or None.
     endings
-        What its name may end in; anything if empty.
+        Allowed endings of its name; any if empty.
     what
-        It is, for messages.
-    drawn
-        Endings of files that need the program that draws.
+        The kind of file, for messages.
+    pictures
+        Endings of files that need the drawing program.
     """
     from ..errors import InvalidInput
     from ..wording import listed
@@ -62,7 +63,7 @@ def refuse_unwritable(path: Path | None, endings: Sequence[str], what: str, draw
         raise InvalidInput(f"there is no folder {path.parent} to write {path.name} to.", "Make it first.")
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder.", f"Name a file for {what}.")
-    if path.suffix.lower() in drawn:
+    if path.suffix.lower() in pictures:
         from ..plots.chart import refuse_undrawable
 
         refuse_undrawable()
@@ -80,13 +81,20 @@ def refuse_no_folder(path: Path) -> None:
 
 
 def say(text: str = "") -> None:
-    """A line for people, as it stands."""
+    """Print a line for people."""
     typer.echo(text)
+
+
+def target_option(target_error: str | None, wanted: str | None) -> str | None:
+    """Return the target error; accept its former option ``--wanted`` with a warning."""
+    if wanted is not None:
+        typer.echo("--wanted is now --target-error; the next version removes --wanted.", err=True)
+    return wanted if target_error is None else target_error
 
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """A moving sign on a terminal while something takes long; nothing in a pipe."""
+    """Show a spinner on a terminal while something takes long; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield
         return
@@ -97,7 +105,7 @@ def waiting(what: str) -> Iterator[None]:
 
 
 def writer(options: Mapping[str, str]) -> Writer:
-    """Writes the arguments that a message mentions as the options of a verb; others stay as Python has them."""
+    """Return a writer of the arguments in a message as the options of a verb; others stay as in Python."""
 
     def write(mention: Mention) -> str:
         if mention.kind == "call":
@@ -112,7 +120,7 @@ def writer(options: Mapping[str, str]) -> Writer:
 
 
 def in_options(text: str, options: Mapping[str, str]) -> str:
-    """A text with the arguments it mentions written as the options of a verb; other arguments stay as Python has them.
+    """Return a text with its arguments written as the options of a verb; others stay as in Python.
 
     >>> from discreet.errors import arg, named
     >>> options = {"epsilon": "-e", "alpha": "--alpha", "notion": "--notion", "over": "--over"}
@@ -122,10 +130,10 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
     'ask for --notion local, or --over n'
     """
     shown = written(text, writer(options))
-    # three dots at the end of a sentence were its full stop as well
+    # three dots at the end of a sentence were also its full stop
     return shown + "." if in_python(text).endswith("=...") and not shown.endswith(".") else shown
 
 
 def decide(holds: bool) -> NoReturn:
-    """Leave with 0 when it holds and 1 when it does not."""
+    """Exit with 0 if the claim holds, else with 1."""
     raise typer.Exit(0 if holds else 1)

@@ -1,4 +1,4 @@
-"""P-tables on the command line: the design of one."""
+"""The design of p-tables on the command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .output import hand_over, refuse_unwritable, say
 
 
 def design_table(given: dict[str, Any], output: Path | None, layout: str | None, page: Path | None, json: bool) -> None:
-    """Design a p-table, have it proved on its keys, and write it."""
+    """Design a p-table, prove it on its keys, and write it."""
     import sys
 
     from ..errors import InvalidInput
@@ -28,7 +28,7 @@ def design_table(given: dict[str, Any], output: Path | None, layout: str | None,
         if given[needed] is None:
             raise InvalidInput(f"--ptable needs --{needed}.", argument=needed)
     if output is None and layout is not None:
-        raise InvalidInput("--layout says how the table is written, and goes with -o FILE.", argument="layout")
+        raise InvalidInput("--layout is the format of the table, and goes with -o FILE.", argument="layout")
     if output is not None:
         refuse_unwritable(output, (), "a p-table")
         read_layout(output, layout)
@@ -40,4 +40,4 @@ def design_table(given: dict[str, Any], output: Path | None, layout: str | None,
         table.write(output, layout)
     hand_over(DesignedTable(table), page, json)
     if output is not None and not json:
-        say(f"saved     {output}, and what the format has no place for in {output}.json (discreet verify {output})")
+        say(f"saved     {output}, with the rest of its claim in {output}.json (discreet verify {output})")

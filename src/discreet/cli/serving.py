@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .output import Json, Page, print_json, refuse_unwritable, say
+from .output import FormerTarget, Json, Page, print_json, refuse_unwritable, say, target_option
 
 if TYPE_CHECKING:
     from ..collect.collector import Collector
@@ -203,12 +203,13 @@ def create(
     ],
     question: Annotated[str, typer.Option(help="What people are asked.")],
     title: Annotated[str | None, typer.Option(help="A title; by default the question.")] = None,
-    wanted: Annotated[
+    target_error: Annotated[
         str | None, typer.Option(help='The error allowed: "±2 points", "mean ±0.5". +-2 is read as ±2.')
     ] = None,
     minimum_reports: Annotated[
-        int | None, typer.Option(help="Instead of --wanted: estimates from fewer reports are not shown.")
+        int | None, typer.Option(help="Instead of --target-error: estimates from fewer reports are not shown.")
     ] = None,
+    wanted: FormerTarget = None,
     by_token: Annotated[bool, typer.Option("--by-token", help="Only holders of a token may report.")] = False,
     service: Service = _HERE,
     token_file: TokenFile = None,
@@ -216,15 +217,15 @@ def create(
 ) -> None:
     """Make a collection at a service.
 
-    Example: `discreet collect create smoking --question "Do you smoke?" --mechanism m.json --wanted "±2 points"`
+    Example: `discreet collect create smoking --question "Do you smoke?" --mechanism m.json --target-error "±2 points"`
     """
     from ..files import load
     from .collector import named_mechanisms
 
     mechanisms = load(mechanism[0]) if len(mechanism) == 1 else named_mechanisms(mechanism)
     made = _collector(service, token_file).create(
-        name, mechanisms, question=question, title=title, wanted=wanted, minimum_reports=minimum_reports,
-        reporting="token" if by_token else "open",
+        name, mechanisms, question=question, title=title, target_error=target_option(target_error, wanted),
+        minimum_reports=minimum_reports, reporting="token" if by_token else "open",
     )  # fmt: skip
     if json:
         print_json(made)

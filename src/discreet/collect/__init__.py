@@ -1,4 +1,4 @@
-"""Collecting locally private reports: what each person's own device does, and the service that counts."""
+"""Collecting locally private reports: the client on each person's own device, and the service that counts."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def perturb(mechanism: Mechanism, values: object) -> Any:
     Parameters
     ----------
     mechanism
-        What the devices use.
+        The mechanism of the devices.
     values
         One value or many, each a different person's.
 

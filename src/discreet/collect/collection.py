@@ -1,7 +1,7 @@
 """A collection: what people are asked, and the mechanisms with which their devices may answer.
 
-Its description is public: whoever is asked can read it, fetch the mechanisms and prove them again. A service keeps it,
-and a client reads it from there.
+Its description is public: anyone who is asked can read it, fetch the mechanisms and prove them again. A service keeps
+it, and a client reads it from there.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from ..mechanism import Mechanism
 from ..report import Json, plain, stamped
 from ..spaces import Counts, Grid, Labels, Space
 from ..strict_json import read_json
+from .planning.target import read_target
 from .planning.trials import Surveys
-from .planning.wanted import read_wanted
 
-#: What names of collections and of their mechanisms look like.
+#: Pattern of the names of collections and of their mechanisms.
 NAME = r"[a-z0-9][a-z0-9_-]{0,62}"
 
-#: The most mechanisms that people may choose from, and the longest texts.
-MOST_MECHANISMS, LONGEST_TEXT = 16, 2000
+#: Maximum number of mechanisms to choose from, and of characters in a text.
+MAX_MECHANISMS, MAX_TEXT = 16, 2000
 
-#: Estimates from fewer reports than this are never shown.
-FEWEST_REPORTS = 10
+#: Minimum number of reports behind any estimate that is shown.
+MIN_REPORTS = 10
 
-#: The level of the intervals by which the number of reports is found.
-LEVEL = 0.95
+#: Coverage of the intervals from which the number of reports follows.
+COVERAGE = 0.95
 
-#: Reads the reports of a batch as indices of a mechanism's outputs; refuses what is not a report.
+#: A function that reads the reports of a batch as indices of a mechanism's outputs, and refuses anything else.
 ReportReader: TypeAlias = "Callable[[Sequence[object]], Sequence[int]]"
 
 Reporting = Literal["open", "token"]
@@ -52,17 +52,17 @@ class Collection:
     Attributes
     ----------
     name
-        By which it is found.
+        Its identifier at the service.
     title, question
-        What people read.
+        The texts that people read.
     mechanisms
         Name -> mechanism. All have the same true values; several epsilons are several mechanisms.
     reporting
-        Whether anybody may report ("open") or holders of a token only.
+        "open" if anybody may report, "token" if only holders of a token may.
     minimum_reports
-        Estimates from fewer are not shown.
-    wanted
-        The error from which that number was found, as it was written; None if the number was given.
+        Number of reports below which no estimate is shown.
+    target_error
+        The target error from which that number follows, as typed; None if the number was given.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Collection:
     mechanisms: Mapping[str, Mechanism]
     reporting: Reporting
     minimum_reports: int
-    wanted: str | None = None
+    target_error: str | None = None
 
     @property
     def space(self) -> Space:
@@ -80,23 +80,23 @@ class Collection:
 
     @cached_property
     def readers(self) -> dict[str, ReportReader]:
-        """For each mechanism, what reads its reports."""
+        """The reader of each mechanism's reports."""
         return {name: reader_of(mechanism.outputs) for name, mechanism in self.mechanisms.items()}
 
     def text(self) -> str:
-        """Everything, as a store keeps it; :func:`collection_from_text` reads it."""
+        """Return everything as a store keeps it; :func:`collection_from_text` reads it."""
         content: dict[str, Json] = {
             "title": self.title,
             "question": self.question,
             "mechanisms": {name: mechanism.to_json() for name, mechanism in self.mechanisms.items()},
             "reporting": self.reporting,
             "minimum_reports": self.minimum_reports,
-            "wanted": self.wanted,
+            "wanted": self.target_error,
         }
         return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
     def to_json(self) -> dict[str, Json]:
-        """The public description. The mechanisms themselves are fetched one by one."""
+        """Return the public description. The mechanisms themselves are fetched one by one."""
         return stamped(
             "collection",
             1,
@@ -107,7 +107,7 @@ class Collection:
                 "values": self.space.to_json(),
                 "reporting": self.reporting,
                 "minimum_reports": self.minimum_reports,
-                "wanted": self.wanted,
+                "wanted": self.target_error,
                 "mechanisms": [_described(name, one) for name, one in self.mechanisms.items()],
             },
         )
@@ -129,12 +129,12 @@ def _described(name: str, mechanism: Mechanism) -> dict[str, Json]:
 
 
 def read_collection(name: str, content: object) -> Collection:
-    """A collection as somebody describes it: title, question, mechanisms, who may report, and the error allowed.
+    """Read a collection from its description: title, question, mechanisms, who may report, and the error allowed.
 
     Raises
     ------
     InvalidInput
-        For what cannot be used; the message names the field.
+        If the description cannot be used; the message names the field.
     """
     if re.fullmatch(NAME, name) is None:
         raise InvalidInput.must_be("name", "small letters, digits, - and _, at most 63", name)
@@ -147,54 +147,54 @@ def read_collection(name: str, content: object) -> Collection:
     reporting = content.get("reporting", "open")
     if reporting not in ("open", "token"):
         raise InvalidInput.must_be("reporting", '"open" or "token"', reporting)
-    wanted, minimum = content.get("wanted"), content.get("minimum_reports")
+    target, minimum = content.get("wanted"), content.get("minimum_reports")
     if minimum is None:
-        minimum = reports_needed(mechanisms, wanted)
-    elif not is_integer(minimum) or not FEWEST_REPORTS <= minimum <= 10**12:
-        raise InvalidInput.must_be("minimum_reports", f"a whole number from {FEWEST_REPORTS} on", minimum)
-    elif wanted is not None and not isinstance(wanted, str):
-        raise InvalidInput.must_be("wanted", "a text", wanted)
+        minimum = reports_needed(mechanisms, target)
+    elif not is_integer(minimum) or not MIN_REPORTS <= minimum <= 10**12:
+        raise InvalidInput.must_be("minimum_reports", f"a whole number from {MIN_REPORTS} on", minimum)
+    elif target is not None and not isinstance(target, str):
+        raise InvalidInput.must_be("wanted", "a text", target)
     return Collection(
-        name, _text(content, "title"), _text(content, "question"), mechanisms, reporting, int(minimum), wanted
+        name, _text(content, "title"), _text(content, "question"), mechanisms, reporting, int(minimum), target
     )
 
 
-#: What describes a collection.
+#: Fields of a collection's description.
 FIELDS = ("title", "question", "mechanisms", "reporting", "minimum_reports", "wanted")
 
 
 def collection_from_text(name: str, text: str) -> Collection:
-    """The collection that a store kept."""
+    """Read a collection from a store's text."""
     return read_collection(name, read_json(text, f"the collection {name}"))
 
 
 def _text(content: Mapping[str, object], field: str) -> str:
     text = content.get(field)
-    if not isinstance(text, str) or not text.strip() or len(text) > LONGEST_TEXT or not text.isprintable():
-        raise InvalidInput.must_be(field, f"a text of at most {LONGEST_TEXT} letters", InWords(type(text).__name__))
+    if not isinstance(text, str) or not text.strip() or len(text) > MAX_TEXT or not text.isprintable():
+        raise InvalidInput.must_be(field, f"a text of at most {MAX_TEXT} letters", InWords(type(text).__name__))
     return text
 
 
 def _read_mechanisms(content: object) -> dict[str, Mechanism]:
-    if not isinstance(content, dict) or not 1 <= len(content) <= MOST_MECHANISMS:
+    if not isinstance(content, dict) or not 1 <= len(content) <= MAX_MECHANISMS:
         raise InvalidInput.must_be(
             "mechanisms",
-            f"an object with 1 to {MOST_MECHANISMS} mechanisms by name",
+            f"an object with 1 to {MAX_MECHANISMS} mechanisms by name",
             InWords(type(content).__name__),
             "A mechanism is what m.save(path) writes.",
         )
-    found: dict[str, Mechanism] = {}
+    mechanisms: dict[str, Mechanism] = {}
     for name, file in content.items():
         if re.fullmatch(NAME, name) is None:
             raise InvalidInput.must_be("mechanisms", "named by small letters, digits, - and _", name)
         try:
-            found[name] = rebuild(file, f"the mechanism {name!r}")
+            mechanisms[name] = rebuild(file, f"the mechanism {name!r}")
         except DiscreetError as problem:
             raise InvalidInput(str(problem), argument="mechanisms") from None
-        except (RecursionError, OverflowError):  # nested too deeply, or with numbers beyond all sense
+        except (RecursionError, OverflowError):  # nested too deeply, or with absurdly large numbers
             raise InvalidInput(f"the mechanism {name!r} cannot be read.", argument="mechanisms") from None
-    spaces = [one.inputs for one in found.values()]
-    if not isinstance(spaces[0], Counts | Grid | Labels) or any(one.outputs.size is None for one in found.values()):
+    spaces = [one.inputs for one in mechanisms.values()]
+    if not isinstance(spaces[0], Counts | Grid | Labels) or None in [m.outputs.size for m in mechanisms.values()]:
         raise InvalidInput(  # without an end, anybody could fill a store with reports that no device makes
             "a collection is about counts, places or labels, with finitely many reports.",
             "Give the mechanism a range: m.on(Counts(n), clamp=True).",
@@ -202,14 +202,14 @@ def _read_mechanisms(content: object) -> dict[str, Mechanism]:
         )
     if any(space != spaces[0] for space in spaces):
         raise InvalidInput("all mechanisms must have the same true values.", argument="mechanisms")
-    return found
+    return mechanisms
 
 
-def reports_needed(mechanisms: Mapping[str, Mechanism], wanted: object) -> int:
-    """How many reports an estimate takes for the error allowed, by the Fisher information and the widest noise.
+def reports_needed(mechanisms: Mapping[str, Mechanism], target: object) -> int:
+    """Return the number of reports needed for a target error, by the Fisher information and the widest noise.
 
-    Half the length of the 95% interval is to be the error, where all true values are equally frequent and everybody
-    takes the mechanism that says least.
+    The error is half the length of the 95% interval, where all true values are equally frequent and everybody chooses
+    the mechanism that reveals least.
 
     Examples
     --------
@@ -220,32 +220,32 @@ def reports_needed(mechanisms: Mapping[str, Mechanism], wanted: object) -> int:
     from scipy.special import ndtri
 
     first = next(iter(mechanisms.values()))
-    if wanted is None:
+    if target is None:
         raise InvalidInput(
-            "say how large an error is allowed, or how many reports an estimate needs.",
+            "a collection needs a target error, or the number of reports for an estimate.",
             'Give wanted ("±2 points", "mean ±0.5") or minimum_reports.',
             argument="wanted",
         )
-    wish = read_wanted(wanted, first.inputs)
+    error = read_target(target, first.inputs, "wanted")
     uniform = np.full(first.inputs.size or 1, 1 / (first.inputs.size or 1))
     worst = math.inf
-    if wish.kind != "map":
-        worst = max(Surveys(one, uniform, wish, LEVEL).variance for one in mechanisms.values())
+    if error.kind != "map":
+        worst = max(Surveys(one, uniform, error, COVERAGE).variance for one in mechanisms.values())
     if not math.isfinite(worst):
         raise InvalidInput(
             "no formula gives the number of reports here.",
             "Find it with discreet collect plan, and give minimum_reports.",
             argument="wanted",
         )
-    number = float(ndtri((1 + LEVEL) / 2)) ** 2 * worst / wish.error**2
-    return max(FEWEST_REPORTS, math.ceil(number))
+    number = float(ndtri((1 + COVERAGE) / 2)) ** 2 * worst / error.error**2
+    return max(MIN_REPORTS, math.ceil(number))
 
 
 # ------------------------------------------------------------------------------------------------ reports
 
 
 def reader_of(outputs: Space) -> ReportReader:
-    """What reads reports of a space: counts and cells by their number, labels by what they say.
+    """Return a reader of a space's reports: counts and cells by their number, labels by their text.
 
     Examples
     --------

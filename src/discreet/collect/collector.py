@@ -1,4 +1,4 @@
-"""``discreet.collect.Collector``: whoever asks, at a service: makes collections and reads what came in."""
+"""``discreet.collect.Collector``: makes collections at a service and estimates from their reports."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from ..files import mechanism_from_text
 from ..mechanism import Mechanism
 from ..report import Json
 from ..strict_json import read_json
+from .planning.target import current_target
 from .reporting.transport import (
-    Answer,
     Http,
     Refused,
+    ServiceResponse,
     ServiceUnreachable,
     Transport,
     ask_patiently,
     read_service,
 )
 
-#: Between two tries to reach a service, in seconds.
-PAUSE = 0.2
+#: Seconds between two attempts to reach a service.
+RETRY_SECONDS = 0.2
 
 
 class Collector:
-    """Makes collections at a service and estimates from the reports there.
+    """A client that makes collections at a service and estimates from their reports.
 
     Parameters
     ----------
     service
         Its address; TLS, unless it is on this computer.
     token
-        What ``discreet collect token`` printed.
+        The token that ``discreet collect token`` printed.
     patience
-        How many seconds to wait for a service that does not answer yet, because it is being started.
+        Seconds to wait for a service that is still starting.
     transport
         Carries the requests; by default HTTP.
 
@@ -68,25 +69,28 @@ class Collector:
         *,
         question: str,
         title: str | None = None,
-        wanted: str | None = None,
+        target_error: str | None = None,
         minimum_reports: int | None = None,
         reporting: str = "open",
+        wanted: str | None = None,
     ) -> dict[str, Json]:
-        """Make a collection, and return its public description. The same one again changes nothing.
+        """Make a collection and return its public description; repeating the call changes nothing.
 
         Parameters
         ----------
         name
-            By which it is found: small letters, digits, - and _.
+            Its identifier: small letters, digits, - and _.
         mechanisms
-            What devices draw from: one, or several by name, from which each person chooses before entering a value.
+            One mechanism, or several by name, of which each person chooses one before entering a value.
         question, title
-            What people read; the question is the title too unless you give one.
-        wanted, minimum_reports
+            The texts that people read; by default the question is the title too.
+        target_error, minimum_reports
             The error allowed (``"±2 points"``, ``"mean ±0.5"``), from which follows how many reports an estimate
             needs; or that number itself.
         reporting
             ``"open"``, or ``"token"`` for holders of one.
+        wanted
+            Former name of ``target_error``, accepted with a warning until the next version.
         """
         by_name = {"main": mechanisms} if isinstance(mechanisms, Mechanism) else dict(mechanisms)
         content: dict[str, Json] = {
@@ -95,31 +99,31 @@ class Collector:
             "mechanisms": {one: mechanism.to_json() for one, mechanism in by_name.items()},
             "reporting": reporting,
         }
-        if wanted is not None:
-            content["wanted"] = wanted
+        if (target := current_target(target_error, wanted)) is not None:
+            content["wanted"] = target
         if minimum_reports is not None:
             content["minimum_reports"] = minimum_reports
         return self._ask("PUT", f"/v1/collections/{quote(name, '')}", content)
 
     def names(self) -> list[str]:
-        """The names of all collections."""
+        """Return the names of all collections."""
         names = self._ask("GET", "/v1/collections")["names"]
         return [str(name) for name in names] if isinstance(names, list) else []
 
     def counts(self, name: str) -> dict[str, dict[object, int]]:
-        """For each mechanism, how often each report was made."""
-        found = self._ask("GET", f"/v1/collections/{quote(name, '')}/counts")["counts"]
-        if not isinstance(found, dict):
+        """Return for each mechanism how often each report was made."""
+        counts = self._ask("GET", f"/v1/collections/{quote(name, '')}/counts")["counts"]
+        if not isinstance(counts, dict):
             raise Refused("the service does not answer with counts.", "Look at its address.")
-        return {mechanism: _by_report(pairs) for mechanism, pairs in found.items()}
+        return {mechanism: _by_report(pairs) for mechanism, pairs in counts.items()}
 
     def estimate(self, name: str) -> Estimate:
-        """The distribution of the true values behind the reports so far, worked out here as :func:`dc.estimate` does.
+        """Estimate the distribution of the true values behind the reports so far, as :func:`dc.estimate` does.
 
         Raises
         ------
         InvalidInput
-            While there are fewer reports than the collection wants.
+            While there are fewer reports than the collection needs.
         """
         described = self._ask("GET", f"/v1/collections/{quote(name, '')}")
         needed, counts = int(str(described["minimum_reports"])), self.counts(name)
@@ -132,7 +136,7 @@ class Collector:
         return estimate(*pairs[0]) if len(pairs) == 1 else estimate(pairs)
 
     def make_token(self, right: str, collection: str | None = None) -> str:
-        """A token for others: ``"read"`` for estimates, ``"report"`` for collections that are not open."""
+        """Return a token for others: ``"read"`` for estimates, ``"report"`` for collections that are not open."""
         content: dict[str, Json] = (
             {"right": right} if collection is None else {"right": right, "collection": collection}
         )
@@ -142,7 +146,7 @@ class Collector:
         path = f"/v1/collections/{quote(collection, '')}/mechanisms/{quote(name, '')}"
         return mechanism_from_text(json.dumps(self._ask("GET", path)), f"the mechanism {name}")
 
-    def _answered(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+    def _answered(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> ServiceResponse:
         end = time.monotonic() + self._patience
         while True:
             try:
@@ -152,32 +156,32 @@ class Collector:
                     raise Refused(
                         f"{self._service} does not answer.", "Is the service running? discreet serve starts one."
                     ) from None
-            time.sleep(PAUSE)
+            time.sleep(RETRY_SECONDS)
 
     def _ask(self, method: str, path: str, content: Mapping[str, Json] | None = None) -> dict[str, Json]:
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         body = None if content is None else json.dumps(content).encode()
 
-        def ask() -> Answer:
+        def ask() -> ServiceResponse:
             return self._answered(method, f"{self._service}{path}", body, headers)
 
-        found = ask_patiently(ask, time.sleep) if method == "GET" else ask()
+        response = ask_patiently(ask, time.sleep) if method == "GET" else ask()
         try:
-            answer = read_json(found.body, "the answer")
+            answer = read_json(response.body, "the answer")
         except UnreadableFile:
             answer = None
         if not isinstance(answer, dict):
-            raise Refused(f"{self._service} is no such service (status {found.status}).", "Look at its address.")
-        if found.status not in (200, 201):
-            said = answer.get("detail") or answer.get("title") or f"status {found.status}."
-            raise Refused(f"the service refuses this: {said}")
+            raise Refused(f"{self._service} is not this service (status {response.status}).", "Look at its address.")
+        if response.status not in (200, 201):
+            detail = answer.get("detail") or answer.get("title") or f"status {response.status}."
+            raise Refused(f"the service refuses this: {detail}")
         return answer
 
 
 def _by_report(pairs: Json) -> dict[object, int]:
-    """Pairs of a report and how often it was made, as a dictionary; a place is a row and a column."""
-    found: dict[object, int] = {}
+    """Return pairs of a report and its count as a dictionary; a place is a row and a column."""
+    counts: dict[object, int] = {}
     for pair in pairs if isinstance(pairs, list) else ():
         if isinstance(pair, list) and len(pair) == 2 and is_integer(pair[1]):
-            found[tuple(pair[0]) if isinstance(pair[0], list) else pair[0]] = int(str(pair[1]))
-    return found
+            counts[tuple(pair[0]) if isinstance(pair[0], list) else pair[0]] = int(str(pair[1]))
+    return counts

@@ -1,7 +1,7 @@
-"""One column of people's values, wherever it is kept: how it is named, counted and replaced by reports.
+"""One column of people's values, in a file or on a cluster: its name, its counts, and the reports that replace it.
 
-What a file and a cluster have in common is here; how rows are fetched is theirs. An error names a row by its number or
-says how many rows it is about, never by its value.
+This is the part that files and clusters share; each fetches rows in its own way. An error names a row by its number or
+states how many rows it concerns, never a value.
 """
 
 from __future__ import annotations
@@ -17,43 +17,42 @@ import numpy as np
 from ..errors import DiscreetError, InvalidInput, InWords, arg
 from ..exact.arrays import Array, IntArray
 from ..mechanism import Mechanism
-from ..names import nearest
 from ..sources.sql import quoted
 from ..spaces import Space
-from ..wording import first_of, plural
+from ..wording import first_of, nearest, plural
 from .readings import Reading, Row, is_text, reading_of
 
-#: Called with how much has been read, from 0 to 1.
-Tell = Callable[[float], None]
+#: A function that is called with the share that has been read, from 0 to 1.
+ProgressCallback = Callable[[float], None]
 
 #: The name of the column of reports.
 REPORT = "report"
 
-#: What is wrong with a row: the kind of error, and its words.
-Problem = tuple[type[DiscreetError], str]
+#: The error in a row: its class and its message.
+RowProblem = tuple[type[DiscreetError], str]
 
 
-class Batch(NamedTuple):
-    """Some rows: the indices of their values in a space, and the numbers of their groups if there are groups."""
+class RowBatch(NamedTuple):
+    """A batch of rows: the indices of their values in a space, and the numbers of their groups if there are any."""
 
     indices: IntArray
     groups: IntArray | None
 
 
 @dataclass
-class Tally:
-    """How often each value occurs in each group, and how many rows are wrong.
+class ValueCounts:
+    """Counts of the values in each group, and of rows with errors.
 
     Attributes
     ----------
     counts
-        Numbers of groups and values -> how many rows have them.
+        (Number of the group, value) -> number of rows.
     wrong
-        What is wrong -> with how many rows.
+        Error -> number of rows.
     """
 
     counts: Counter[tuple[int, object]] = field(default_factory=Counter)
-    wrong: Counter[Problem] = field(default_factory=Counter)
+    wrong: Counter[RowProblem] = field(default_factory=Counter)
 
     def add(
         self, rows: Iterable[Row], readings: Sequence[Reading], names: Sequence[str | None], group: str | None
@@ -65,11 +64,11 @@ class Tally:
         rows
             The rows.
         readings
-            How the values of each group are read.
+            The reading of each group's values.
         names
-            The groups by name; None where there are none.
+            The names of the groups; None without groups.
         group
-            The column that names them.
+            The column of group names.
         """
         for row in rows:
             name = None if group is None else row[-2]
@@ -87,25 +86,25 @@ class ColumnSource(ABC):
     Parameters
     ----------
     place
-        Where the table is, for messages.
+        The location of the table, for messages.
     names
-        The columns of the table whose names are theirs alone.
+        The columns of the table with unique names.
     shared_names
         Names that several columns have, in one case.
     column
         The column's name, or the names of two, how far east and north a place is; may be left out where there is one
         column only.
     group
-        The column that says by which mechanism a row is reported, where there are several.
+        The column that determines the mechanism of each row, where there are several.
 
     Attributes
     ----------
     columns, kinds
-        The column, or both, and DuckDB's types of them.
+        The one or two columns, and their DuckDB types.
     group
         The column of groups.
     typed
-        Whether columns have types of their own; all of CSV is text.
+        True if columns have types of their own; all of CSV is text.
     """
 
     kinds: tuple[str, ...]
@@ -130,11 +129,11 @@ class ColumnSource(ABC):
         self._refuse_one_column_twice()
 
     def _refuse_data_as_heading(self, names: Sequence[str], problem: str = "") -> None:
-        """Refuse names that may be somebody's row; where columns have types, names are names."""
+        """Refuse names that may be somebody's row; columns with types have real names."""
         return
 
     def _only(self, names: list[str]) -> str:
-        """The column that need not be named, because there is no other."""
+        """Return the only column, which need not be named."""
         self._refuse_data_as_heading(names)
         if len(names) == 1:
             return names[0]
@@ -148,7 +147,7 @@ class ColumnSource(ABC):
         )
 
     def _refuse_one_column_twice(self) -> None:
-        """The column of groups is written as it is, so it must never be one of true values, in whatever case."""
+        """Refuse a group column that is also a column of true values (ignoring case), as it is written unchanged."""
         names = [name.casefold() for name in self.columns]
         if len(set(names)) < len(names):
             raise InvalidInput.must_be("columns", "two different ones for a place", InWords(self.column))
@@ -161,7 +160,7 @@ class ColumnSource(ABC):
             )
 
     def _find_column(self, given: str, names: Sequence[str], argument: str | None = "column") -> str:
-        """The column of that name: exactly, or the only one that differs in case."""
+        """Return the column of that name: exactly, or the only one that differs in case."""
         alike = [name for name in names if name.casefold() == given.casefold()]
         if given in names or len(alike) == 1:
             return given if given in names else alike[0]
@@ -169,89 +168,90 @@ class ColumnSource(ABC):
             raise self._shared(given, argument)
         self._refuse_data_as_heading(names, f" has no column {given!r}")
         near = nearest(given, names)
-        meant = f"did you mean {near!r}? Its" if near else "its"
+        hint = f"did you mean {near!r}? Its" if near else "its"
         raise InvalidInput(
-            f"{self.place} has no column {given!r}; {meant} columns are {first_of(list(names))}.", argument=argument
+            f"{self.place} has no column {given!r}; {hint} columns are {first_of(list(names))}.", argument=argument
         )
 
     @property
     def column(self) -> str:
-        """The name of the column, or of both."""
+        """The name of the column, or of both columns."""
         return ", ".join(self.columns)
 
     @property
     def needed(self) -> list[str]:
-        """The columns that are read."""
+        """The columns to read."""
         return [*self.columns, *([] if self.group is None else [self.group])]
 
     def reading(self, space: Space) -> Reading:
-        """How the column is read as values of a space."""
+        """Return how the column is read as values of a space."""
         return reading_of(space, self.columns, self.kinds, self.typed, f"column {self.column!r} of {self.place}")
 
     def select(self, reading: Reading, relation: str) -> str:
-        """SQL of the values, and of the name of the group where there are groups.
+        """Return SQL of the values, and of the name of the group where there are groups.
 
         Parameters
         ----------
         reading
-            How the values are read.
+            The reading of the values.
         relation
-            What stands after FROM.
+            The FROM item.
         """
-        wanted = [*reading.expressions, *([] if self.group is None else [f"CAST({quoted(self.group)} AS VARCHAR)"])]
-        named = ", ".join(f"{sql} AS v{k}" for k, sql in enumerate(wanted))
+        selected = [*reading.expressions, *([] if self.group is None else [f"CAST({quoted(self.group)} AS VARCHAR)"])]
+        named = ", ".join(f"{sql} AS v{k}" for k, sql in enumerate(selected))
         return f"SELECT {named} FROM {relation}"
 
     @abstractmethod
     def _distinct_groups(self, most: int) -> list[str | None]:
-        """What the column of groups holds, up to so many different values; None is for no value."""
+        """Return up to ``most`` distinct values of the group column, with None for a missing value."""
 
     def group_names(self) -> list[str]:
-        """The groups that the column of groups names.
+        """Return the groups that the column of groups names.
 
         Raises
         ------
         InvalidInput
-            If they are more than ``MOST_GROUPS``, or some rows have none.
+            If there are more than ``MAX_GROUPS``, or some rows have none.
         """
-        found = self._distinct_groups(MOST_GROUPS + 1)
-        if len(found) > MOST_GROUPS:
+        groups = self._distinct_groups(MAX_GROUPS + 1)
+        if len(groups) > MAX_GROUPS:
             raise InvalidInput(
-                f"column {self.group!r} of {self.place} names more than {MOST_GROUPS} groups.",
+                f"column {self.group!r} of {self.place} names more than {MAX_GROUPS} groups.",
                 "Use fewer.",
                 argument="group",
             )
-        if None in found:
+        if None in groups:
             raise InvalidInput(
                 f"some rows of {self.place} have nothing in column {self.group!r}.",
                 "Give them a name there, or leave them out.",
                 argument="group",
             )
-        return sorted(map(str, found))
+        return sorted(map(str, groups))
 
     @abstractmethod
     def _tally(
-        self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None], tell: Tell | None
-    ) -> Tally:
+        self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None],
+        on_progress: ProgressCallback | None,
+    ) -> ValueCounts:  # fmt: skip
         """Count all rows."""
 
-    def counts(self, space: Space, tell: Tell | None = None) -> dict[object, int]:
-        """How often each value occurs. Counted where the rows are: only the distinct values reach this process."""
-        return self.counts_by_group([space], [None], tell)[0]
+    def counts(self, space: Space, on_progress: ProgressCallback | None = None) -> dict[object, int]:
+        """Return the count of each value, counted where the rows are: only distinct values reach this process."""
+        return self.counts_by_group([space], [None], on_progress)[0]
 
     def counts_by_group(
-        self, spaces: Sequence[Space], groups: Sequence[str | None], tell: Tell | None = None
+        self, spaces: Sequence[Space], groups: Sequence[str | None], on_progress: ProgressCallback | None = None
     ) -> list[dict[object, int]]:
-        """How often each value occurs in each group.
+        """Return how often each value occurs in each group.
 
         Parameters
         ----------
         spaces
-            What the values of each group are.
+            The space of each group's values.
         groups
-            The groups by name; None where there are none.
-        tell
-            Called with how much has been read.
+            The names of the groups; None without groups.
+        on_progress
+            Called with the share that has been read.
         """
         if len({is_text(space) for space in spaces}) > 1:
             raise InvalidInput(
@@ -259,22 +259,22 @@ class ColumnSource(ABC):
                 "Estimate them apart.",
                 argument="mechanism",
             )
-        found = self._tally(spaces, [self.reading(space) for space in spaces], groups, tell)
-        if found.wrong:
-            raise self.of_rows(found.wrong)
-        if not found.counts:
+        tally = self._tally(spaces, [self.reading(space) for space in spaces], groups, on_progress)
+        if tally.wrong:
+            raise self.of_rows(tally.wrong)
+        if not tally.counts:
             raise self.no_rows()
         counts: list[dict[object, int]] = [{} for _ in spaces]
-        for (number, value), rows in found.counts.items():
+        for (number, value), rows in tally.counts.items():
             counts[number][value] = rows
         return counts
 
     def no_rows(self) -> InvalidInput:
-        """The column is empty."""
+        """Return the error for an empty column."""
         return InvalidInput(f"column {self.column!r} of {self.place} has no rows.", argument="data")
 
-    def of_rows(self, wrong: Mapping[Problem, int]) -> DiscreetError:
-        """What is wrong with how many rows, the most common first."""
+    def of_rows(self, wrong: Mapping[RowProblem, int]) -> DiscreetError:
+        """Return the error for rows that cannot be used: how many have which problem, the most common first."""
         (kind, words), *others = sorted(wrong, key=lambda one: (-wrong[one], one[1]))
         also = "".join(f" Of {plural(wrong[one], 'row')} more: {one[1]}" for one in others)
         return kind(
@@ -283,12 +283,12 @@ class ColumnSource(ABC):
         )
 
 
-#: The most groups of people that are estimated one by one.
-MOST_GROUPS = 50
+#: Maximum number of groups that are estimated one by one.
+MAX_GROUPS = 50
 
 
 def no_mechanism(column: str, groups: Iterable[str | None]) -> InvalidInput:
-    """The error for a group that nobody gave a mechanism for."""
+    """Return the error for a group without a mechanism."""
     return InvalidInput(
         f"the group, in column {column!r}, has no mechanism. Groups with one are "
         f"{first_of([str(name) for name in groups])}.",
@@ -299,26 +299,26 @@ def no_mechanism(column: str, groups: Iterable[str | None]) -> InvalidInput:
 
 @dataclass(frozen=True)
 class Devices:
-    """What people's devices use: one mechanism, or one for each group.
+    """The mechanisms of people's devices: one, or one for each group.
 
     Attributes
     ----------
     mechanisms
-        By the name of the group; without a name where there is one only.
+        Name of the group -> mechanism; the name is empty where there is only one.
     """
 
     mechanisms: Mapping[str, Mechanism]
 
     @classmethod
     def of(cls, mechanism: Mechanism | Mapping[str, Mechanism], group: str | None) -> Devices:
-        """The mechanisms of a column, refused where they do not fit together.
+        """Return the mechanisms of a column, refused where they do not fit together.
 
         Parameters
         ----------
         mechanism
             One, or one for each group.
         group
-            The column of groups, which is written beside the reports.
+            The column of groups, which is written next to the reports.
         """
         devices = cls(dict(mechanism) if isinstance(mechanism, Mapping) else {"": mechanism})
         first, *others = [one.inputs for one in devices.mechanisms.values()]
@@ -338,26 +338,26 @@ class Devices:
 
     @property
     def names(self) -> list[str]:
-        """The groups, in the order they are numbered."""
+        """The names of the groups, in the order of their numbers."""
         return list(self.mechanisms)
 
     @property
     def truths(self) -> Space:
-        """What the true values are."""
+        """The space of the true values."""
         return next(iter(self.mechanisms.values())).inputs
 
     @property
     def text(self) -> bool:
-        """Whether reports are written as text; otherwise they are whole numbers."""
+        """True if reports are written as text; otherwise they are whole numbers."""
         return any(is_text(mechanism.outputs) for mechanism in self.mechanisms.values())
 
-    def reports(self, batch: Batch) -> Array:
-        """A report for each row, by the mechanism of its group."""
+    def reports(self, batch: RowBatch) -> Array:
+        """Return a report for each row, by the mechanism of its group."""
         reports = np.empty(len(batch.indices), object if self.text else np.int64)
         for k, mechanism in enumerate(self.mechanisms.values()):
             mine = slice(None) if batch.groups is None else np.flatnonzero(batch.groups == k)
             truths = batch.indices[mine]
             if truths.size:
-                drawn = mechanism.release(mechanism.inputs.values(truths))
-                reports[mine] = [str(report) for report in drawn.tolist()] if self.text else drawn
+                noisy = mechanism.release(mechanism.inputs.values(truths))
+                reports[mine] = [str(report) for report in noisy.tolist()] if self.text else noisy
         return reports

@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-#: Maximum number of bytes of encoded answers that are kept.
+#: Maximum number of bytes in the cache of encoded answers.
 MAX_KEPT_BYTES = 64_000_000
 
-#: Bytes that are handed to a connection at once: whoever does not read them keeps no more than that in memory.
+#: Bytes passed to a connection at once, which bounds the memory that a client can hold by not reading.
 PIECE_BYTES = 65_536
 
 
@@ -49,21 +49,21 @@ class PieceResponse(Response):
 
 
 def respond(request: Request, answer: Encoded, headers: dict[str, str] | None = None) -> Response:
-    """Return the response with an answer, or 304 to whoever has it already."""
-    stated = {"ETag": answer.etag, "Cache-Control": "no-cache", **(headers or {})}
+    """Return the response with an answer, or 304 if the client has it already."""
+    all_headers = {"ETag": answer.etag, "Cache-Control": "no-cache", **(headers or {})}
     known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
     if answer.etag in known or "*" in known:
-        return Response(status_code=304, headers=stated)
-    return PieceResponse(answer.body, headers=stated, media_type=answer.media_type)
+        return Response(status_code=304, headers=all_headers)
+    return PieceResponse(answer.body, headers=all_headers, media_type=answer.media_type)
 
 
 class EncodedAnswers:
-    """Answers by key, each made once however many ask for it at the same time, and kept while there is room.
+    """A cache of answers by key; concurrent requests for the same key make it once.
 
     Parameters
     ----------
     max_bytes
-        Of all answers together; the one that was not asked for longest goes first.
+        Maximum size of all answers together; the least recently used one is dropped first.
     """
 
     def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
@@ -79,7 +79,7 @@ class EncodedAnswers:
         task = self._under_way.get(key)
         if task is None:
             task = self._under_way[key] = asyncio.create_task(self._make(key, make))
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # its asker may have left
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # the client may have left
         return await asyncio.shield(task)
 
     async def _make(self, key: tuple[str, ...], make: Callable[[], Encoded]) -> Encoded:

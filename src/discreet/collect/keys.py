@@ -1,9 +1,9 @@
-"""Keys of batches: a batch that is sent twice is counted once.
+"""Idempotency keys of batches: a batch that is sent twice is counted once.
 
 A key is the day on which it was made (UTC) and 128 random bits: ``2026-11-16.9f86d081884c7d659a2feaa0c55ad015``. It is
-made for one batch alone, so it tells nothing about who sent it. A store keeps traces of keys for :data:`KEPT` days. A
-key of a day whose traces are forgotten is refused, because nobody knows any more whether its batch was counted. Which
-days those are is for the store to say (:class:`~discreet.collect.stores.base.KeyDays`), not for a clock.
+made for one batch alone, so it reveals nothing about the sender. A store keeps traces of keys for :data:`KEY_DAYS`
+days. A key of a day whose traces are deleted is refused, because it is no longer known whether its batch was counted.
+The store decides which days those are (:class:`~discreet.collect.stores.base.KeyDays`), not a clock.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-#: Days after its own for which a key is taken.
-KEPT = 14
+#: Days for which an idempotency key stays valid.
+KEY_DAYS = 14
 
 #: Days by which the clock of a device may be ahead.
-AHEAD = 1
+MAX_DAYS_AHEAD = 1
 
-#: What a key looks like.
+#: Pattern of a key.
 PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.[0-9a-f]{32}"
 _KEY = re.compile(PATTERN)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class Key(NamedTuple):
-    """A key as a store sees it: its day, and a hash by which it is found again."""
+    """A key as a store keeps it: its day, and a hash that identifies it."""
 
     day: int
     hash: bytes
 
 
 def today() -> int:
-    """The day it is (UTC), as an ordinal."""
+    """Return the current day (UTC) as an ordinal."""
     return datetime.now(UTC).toordinal()
 
 
@@ -58,7 +58,7 @@ def read_day(text: object) -> int | None:
 
 
 def read_key(text: str) -> Key | None:
-    """What a key says; None if it is not a key.
+    """Parse a key; return None if it is not one.
 
     >>> read_key("2026-11-16.9f86d081884c7d659a2feaa0c55ad015").day
     739936
@@ -74,7 +74,7 @@ def read_key(text: str) -> Key | None:
 
 
 def body_digest(text: str, collection: str, body: bytes) -> bytes:
-    """A digest of what a batch reports, under its key: without the key it tells nothing, however few reports there are.
+    """Return a digest of a batch's body under its key, which reveals nothing without the key even for few reports.
 
     >>> len(body_digest("2026-11-16.9f86d081884c7d659a2feaa0c55ad015", "visits", b"{}"))
     16

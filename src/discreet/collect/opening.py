@@ -8,10 +8,10 @@ from pathlib import Path
 from ..addresses import read_address
 from ..mechanism import Mechanism
 from ..spaces import Space
-from .columns import Tell
+from .columns import ProgressCallback
 from .spark.source import SparkSource
 from .spark.writing import perturb_on_spark
-from .tables import Source, perturb_column
+from .tables import FileColumn, perturb_column
 
 
 def open_column(
@@ -21,7 +21,7 @@ def open_column(
     *,
     group: str | None = None,
     values: Space | None = None,
-) -> Source | SparkSource:
+) -> FileColumn | SparkSource:
     """Open a column, or the two columns of a place.
 
     Parameters
@@ -29,21 +29,21 @@ def open_column(
     data
         A file (.csv, .parquet, .duckdb), or an address of Spark: ``spark://host:7077?table=visits``.
     column, table, group, values
-        As for :class:`~discreet.collect.tables.Source`.
+        As for :class:`~discreet.collect.tables.FileColumn`.
     """
     address = read_address(data)
     if address.scheme == "spark":
         return SparkSource(address, column, table, group=group)
-    return Source(data, column, table, group=group, values=values)
+    return FileColumn(data, column, table, group=group, values=values)
 
 
 def write_reports(
     mechanism: Mechanism | Mapping[str, Mechanism],
-    source: Source | SparkSource,
+    source: FileColumn | SparkSource,
     output: str | Path,
-    tell: Tell | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> int:
-    """Write one report for each value of a column, where the column is. Returns how many."""
+    """Write one report for each value of a column, where the column is, and return their number."""
     if isinstance(source, SparkSource):
-        return perturb_on_spark(mechanism, source, output, tell).rows
-    return perturb_column(mechanism, source, output, tell)
+        return perturb_on_spark(mechanism, source, output, on_progress).rows
+    return perturb_column(mechanism, source, output, on_progress)

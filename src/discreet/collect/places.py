@@ -1,4 +1,4 @@
-"""Which columns are a place on a map; columns with something else than it takes are refused.
+"""Columns that are a place on a map; columns that hold something else are refused.
 
 A map from a box of degrees takes a latitude and a longitude. Any other takes how far east and how far north of its
 south-west corner a place is, in the unit of its cells. Latitudes and longitudes are small numbers, so on a map in
@@ -22,20 +22,21 @@ _LONGITUDE = {"lon", "lons", "lng", "lngs", "long", "longitude", "longitudes"}
 _DEGREES = {"deg", "degs", "degree", "degrees", "wgs"}
 _NORTH, _EAST = {"north", "northing", "northings", "y"}, {"east", "easting", "eastings", "x"}
 
-#: Degrees go around the earth once, and no cell of a map in degrees is as wide as one.
+#: Degrees around the earth, and an upper bound on the width of a cell in degrees.
 _AROUND, _WIDEST_CELL = 360, 1
 
-#: Degrees taken for metres are at most so far from the corner; that is noticed from so many places on, on maps so wide.
+#: Largest distance from the corner of degrees mistaken for metres; the number of places from which this is checked; the
+#: width in metres from which maps are checked.
 _DEGREES_REACH, _MANY_PLACES, _WIDE = 180, 100, 2000
 
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 
-#: A column of numbers with at least so many decimals, and at most so many digits before them, is declared for degrees.
+#: Minimum number of decimals, and maximum number of digits before them, of a column declared for degrees.
 _DECIMALS, _DIGITS = 4, 3
 
 
 def coordinates(grid: Grid, columns: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
-    """The columns in the order that :meth:`~discreet.spaces.Grid.locate` takes them; refused if they say otherwise.
+    """Return the columns in the order of :meth:`~discreet.spaces.Grid.locate`; refused if their names contradict it.
 
     A grid from a box of degrees takes a latitude and a longitude, in either order if their names tell them apart, and
     otherwise the latitude first. Other grids take east, then north.
@@ -63,9 +64,9 @@ def coordinates(grid: Grid, columns: Sequence[str], kinds: Sequence[str]) -> tup
 
 @dataclass
 class Corner:
-    """Whether all places of a file are in the corner of a map in metres, where degrees would put them.
+    """A check whether all places of a file are in the corner of a map in metres, where degrees would put them.
 
-    That is known when all rows have been read, and said to whoever holds the file and nobody else: nothing is written.
+    The result is known when all rows have been read, and only the holder of the file learns it: nothing is written.
     A map of a box of degrees, a small one, and a file of few places are never refused.
 
     Attributes
@@ -73,9 +74,9 @@ class Corner:
     grid
         The map.
     places
-        How many were seen.
+        Number of places seen.
     inside
-        Whether all of them were in the corner.
+        True if all of them were in the corner.
     """
 
     grid: Grid
@@ -92,7 +93,7 @@ class Corner:
             )
 
     def refusal(self) -> InvalidInput | None:
-        """What to say, if the places are degrees."""
+        """Return the refusal if the places are degrees, else None."""
         wide = min(self.grid.rows, self.grid.cols) * self.grid.unit >= _WIDE
         if self.grid.box is not None or not wide or not self.inside or self.places < _MANY_PLACES:
             return None
@@ -104,7 +105,7 @@ class Corner:
 
 
 def _in_box(columns: Sequence[str]) -> tuple[str, ...]:
-    """A latitude and a longitude, in this order; a single column is of cell numbers."""
+    """Return a latitude and a longitude, in this order; a single column is of cell numbers."""
     named = [_parts(name) for name in columns]
     if len(columns) == 1 and named[0] & (_LATITUDE | _LONGITUDE | _DEGREES):
         raise InvalidInput(
@@ -126,12 +127,12 @@ def _in_box(columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def in_degrees(grid: Grid) -> bool:
-    """Whether a map may be one in degrees: cells narrower than one, and no more of them than go around the earth."""
+    """Return whether a map may be in degrees: cells narrower than one degree, and not wider than the earth in total."""
     return grid.unit < _WIDEST_CELL and max(grid.rows, grid.cols) * grid.unit <= _AROUND
 
 
 def _parts(name: str) -> set[str]:
-    """The words of a name.
+    """Return the words of a name.
 
     >>> sorted(_parts("homeLat_deg"))
     ['deg', 'home', 'lat']
@@ -153,7 +154,7 @@ def _is_degrees(name: str, kind: str, columns: int) -> bool:
 
 
 def _misread(grid: Grid, degrees: Sequence[str]) -> InvalidInput:
-    """What is wrong, what was given, what to type."""
+    """Return the refusal of degrees on a map in metres."""
     named = listed([repr(name) for name in degrees])
     cell = f"{float(grid.unit):g}"
     return InvalidInput(
@@ -165,6 +166,6 @@ def _misread(grid: Grid, degrees: Sequence[str]) -> InvalidInput:
 
 
 def _box(grid: Grid) -> str:
-    """What to type for a map of a box."""
+    """Return example code for a map of a box."""
     cell = f"{float(grid.unit):g}"
     return f"dc.Grid.from_box(south, west, north, east, cell={cell})   or   --grid SOUTH,WEST,NORTH,EASTx{cell}"

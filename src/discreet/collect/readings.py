@@ -1,6 +1,6 @@
-"""How a value of a file becomes one of a space: whole numbers, labels, places on a map.
+"""Conversion of values in files to values of a space: whole numbers, labels, places on a map.
 
-Whole numbers are read where they are exactly whole, ``3`` and ``3.0``, whatever the type of the column: other programs
+Whole numbers are read where they are exactly whole, ``3`` and ``3.0``, under any type of the column: other programs
 write the latter once a value was missing. An engine's own cast takes ``3.7`` for 4, ``0x10`` for 16 and ``1e2`` for
 100.
 """
@@ -22,10 +22,10 @@ from .places import coordinates
 
 Row = tuple[Any, ...]
 
-#: What stands for a value that is not a whole number. No space has it: values lie within 2^62 of zero.
+#: Sentinel for a value that is not a whole number. No space has it: values lie within 2^62 of zero.
 _UNREADABLE = -(2**63)
 
-#: What stands for the name of the column where a value belongs.
+#: Sentinel for the name of the column in place of a value.
 _HEADING = _UNREADABLE + 1
 
 _EXACT = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -35,21 +35,21 @@ _DECIMALS = re.compile(r"DECIMAL.*")
 
 
 def is_text(space: Space) -> bool:
-    """Whether the values of a space are text in a file."""
+    """Return whether the values of a space are text in a file."""
     return isinstance(space, Labels) and not all(type(label) is int for label in space.labels)
 
 
 def reading_of(space: Space, columns: Sequence[str], kinds: Sequence[str], typed: bool, where: str) -> Reading:
-    """How these columns are read as values of a space; refused where their types forbid it.
+    """Return how these columns are read as values of a space; refused where their types forbid it.
 
     Parameters
     ----------
     space
-        What the values are.
+        The space of the values.
     columns, kinds
-        The column, or the two of a place, and DuckDB's types of them.
+        The column, or the two of a place, and their DuckDB types.
     typed
-        Whether the file has types; in others everything is text.
+        True if the file has types; otherwise everything is text.
     where
         The column and the file, for messages.
     """
@@ -68,29 +68,29 @@ def reading_of(space: Space, columns: Sequence[str], kinds: Sequence[str], typed
 
 
 def _place(grid: Grid) -> str:
-    """What the two columns of a place hold, in words."""
+    """Return a description of the two columns of a place."""
     return "how far east and north a place is" if grid.box is None else "the latitude and the longitude of a place"
 
 
 class Reading(ABC):
-    """From rows to indices in a space."""
+    """A conversion of rows to indices in a space."""
 
     expressions: Sequence[str]
 
     @abstractmethod
     def indices(self, columns: Sequence[Any]) -> IntArray | None:
-        """The indices of many rows, given by columns; None if something is wrong with one of them."""
+        """Return the indices of many rows, given by columns; None if one of them cannot be read."""
 
     @abstractmethod
     def wrong(self, row: Row) -> DiscreetError | None:
-        """What is wrong with a row, in words that do not quote it."""
+        """Return the error of a row, in words that do not quote it; None without one."""
 
     @abstractmethod
     def value(self, row: Row) -> Any:
-        """The value of a row that nothing is wrong with."""
+        """Return the value of a row without errors."""
 
     def first_wrong(self, rows: Sequence[Row]) -> tuple[int, DiscreetError]:
-        """The first row that something is wrong with, and what."""
+        """Return the first row with an error, and the error."""
         for place, row in enumerate(rows):
             problem = self.wrong(row)
             if problem is not None:
@@ -107,8 +107,8 @@ def _again() -> WrongType:
 
 
 def _fractions(name: str, kind: str) -> str | None:
-    """SQL of a number with a decimal point as a whole one; None for a column of another type."""
-    missing = f"isnan({name})" if kind in _FLOATS else "false"  # other programs write a missing value so
+    """Return SQL of a number with a decimal point as a whole one; None for a column of another type."""
+    missing = f"isnan({name})" if kind in _FLOATS else "false"  # other programs write missing values as NaN
     if kind not in _FLOATS and not _DECIMALS.fullmatch(kind):
         return None
     return (
@@ -137,12 +137,12 @@ class _Whole(Reading):
         elif _LONGER.fullmatch(kind):
             sql = f"CASE WHEN {name} IS NOT NULL THEN {number} END"
         else:
-            found = _fractions(name, kind)
-            if found is None:
+            number_sql = _fractions(name, kind)
+            if number_sql is None:
                 raise WrongType(
                     f"{where} holds {kind}; whole numbers are needed.", "Convert it first.", argument="column"
                 )
-            sql = found
+            sql = number_sql
         self.expressions = [sql]
 
     def indices(self, columns: Sequence[Any]) -> IntArray | None:
@@ -176,7 +176,7 @@ class _Names(Reading):
         self._labels = {str(label): label for label in space.labels}
         if len(self._labels) < space.size:
             raise InvalidInput(
-                "some labels are written alike, such as 1 and '1', and a file cannot tell them apart.",
+                "some labels have the same text in a file, such as 1 and '1'.",
                 argument="labels",
             )
         self._places = {text: space.index(label) for text, label in self._labels.items()}
@@ -184,8 +184,8 @@ class _Names(Reading):
         self.expressions = [f"CAST({whole or quoted(column)} AS VARCHAR)"]
 
     def indices(self, columns: Sequence[Any]) -> IntArray | None:
-        found = np.fromiter((self._places.get(text, -1) for text in columns[0]), np.int64, len(columns[0]))
-        return None if found.size and found.min() < 0 else found
+        indices = np.fromiter((self._places.get(text, -1) for text in columns[0]), np.int64, len(columns[0]))
+        return None if indices.size and indices.min() < 0 else indices
 
     def wrong(self, row: Row) -> DiscreetError | None:
         if row[0] is None:
@@ -199,7 +199,7 @@ class _Names(Reading):
 
 
 class _Places(Reading):
-    """Places on a map, by how far they are east and north of its south-west corner, or by latitude and longitude."""
+    """Places on a map, by their distances east and north of its south-west corner, or by latitude and longitude."""
 
     def __init__(self, grid: Grid, columns: Sequence[str], kinds: Sequence[str], typed: bool, where: str) -> None:
         self._grid = grid
@@ -238,7 +238,7 @@ class _Places(Reading):
 
 
 def _refusal(space: Space, value: object) -> DiscreetError | None:
-    """Why a value is not one of a space, without the chain of exceptions, whose frames hold it."""
+    """Return why a value is not one of a space, without the chain of exceptions, whose frames hold it."""
     try:
         space.index(value)
     except DiscreetError as problem:

@@ -1,8 +1,8 @@
-"""Columns of files, a batch at a time: what people's devices would do to true values, and what a collector counts.
+"""Columns of files, a batch at a time: true values are replaced as devices would do it, and reports are counted.
 
 True values are read in batches, replaced by reports, and never written: the reading connection may not spill to disk,
 and what is written holds reports alone. An error names a row by its number, never by its value, and is raised where
-neither the rows nor the engine's own words are in reach.
+neither the rows nor the engine's message are in reach.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from ..sources.files import open_files
 from ..sources.sql import quoted, text_literal
 from ..spaces import Grid, Labels, Space
 from ..wording import first_of
-from .columns import REPORT, Batch, ColumnSource, Devices, Tally, Tell, no_mechanism
+from .columns import REPORT, ColumnSource, Devices, ProgressCallback, RowBatch, ValueCounts, no_mechanism
 from .places import Corner
-from .readings import Reading
+from .readings import Reading, Row
 
 if TYPE_CHECKING:
     import duckdb
 
-#: How many rows are held at once.
-BATCH = 250_000
+#: Maximum number of rows in memory.
+BATCH_ROWS = 250_000
 
-#: The most memory the engine takes. It keeps what it has read of a CSV file until it has no more.
-MEMORY = "1GB"
+#: Memory limit of the engine, which keeps what it has read of a CSV file until the limit.
+MAX_MEMORY = "1GB"
 
 
-class Source(ColumnSource):
+class FileColumn(ColumnSource):
     """One column of a table in a file, or the two columns of a place, and perhaps a column that names a group.
 
     Parameters
@@ -53,7 +53,7 @@ class Source(ColumnSource):
     group
         The column that says by which mechanism a row is reported, where there are several.
     values
-        What the values are, if that is known already: a first row of such values is not taken for a heading, and no
+        The space of the values, if it is known already: a first row of such values is not taken for a heading, and no
         message quotes it.
     """
 
@@ -77,13 +77,13 @@ class Source(ColumnSource):
         self.kinds = tuple(kinds[name] for name in self.columns)
 
     def _refuse_data_as_heading(self, names: Sequence[str], problem: str = "") -> None:
-        """A first line with numbers or labels in it is taken for somebody's row, and not quoted."""
+        """Refuse a first line with numbers or labels as somebody's row, without quoting it."""
         names = [*names, *self._files.shared_names]
         if not self._files.typed and any(_NUMBER.fullmatch(name) or name.casefold() in self._labels for name in names):
             raise self._no_heading(problem)
 
     def _refuse_value_as_heading(self, space: Space) -> None:
-        """A label instead of a heading, where nobody said that it is one."""
+        """Refuse a label in place of a heading, unless the column was named so."""
         if not self._named and not self._files.typed and self.columns[0].casefold() in _label_texts(space):
             raise self._no_heading()
 
@@ -116,66 +116,65 @@ class Source(ColumnSource):
         return self.select(reading, self._files.relation(self._table, list(dict.fromkeys(self.needed))))
 
     def batches(
-        self, space: Space, groups: Sequence[str] = (), tell: Tell | None = None
-    ) -> Iterator[Batch | DiscreetError]:
-        """The values as indices in a space, a batch at a time, in the order of the rows.
+        self, space: Space, groups: Sequence[str] = (), on_progress: ProgressCallback | None = None
+    ) -> Iterator[RowBatch | DiscreetError]:
+        """Yield the values as indices in a space, a batch at a time, in the order of the rows.
 
-        What goes wrong comes as an error that is not raised yet, and is the last: whoever raises it should not hold
-        rows.
+        A failure is yielded last as an error that is not raised yet: it must be raised where no rows are held.
 
         Parameters
         ----------
         space
-            What the values are.
+            The space of the values.
         groups
-            The groups by name, in the order they are numbered.
-        tell
-            Called with how much has been read.
+            The names of the groups, in the order of their numbers.
+        on_progress
+            Called with the share that has been read.
         """
         import duckdb
 
         reading = self.reading(space)
         try:
-            yield from self._batches(reading, {name: k for k, name in enumerate(groups)}, tell)
+            yield from self._batches(reading, {name: k for k, name in enumerate(groups)}, on_progress)
             return
         except duckdb.Error as problem:
             failure = self._failure(problem)
         yield failure
 
     def _batches(
-        self, reading: Reading, groups: Mapping[str, int], tell: Tell | None
-    ) -> Iterator[Batch | DiscreetError]:
-        counted = self._files.typed and tell is not None
-        with self._files.engine(ordered=True, watched=tell is not None and not counted, memory=MEMORY) as engine:
+        self, reading: Reading, groups: Mapping[str, int], on_progress: ProgressCallback | None
+    ) -> Iterator[RowBatch | DiscreetError]:
+        counted = self._files.typed and on_progress is not None
+        watched = on_progress is not None and not counted
+        with self._files.engine(ordered=True, watched=watched, memory=MAX_MEMORY) as engine:
             total = (
                 engine.execute(f"SELECT count(*) FROM ({self._values(reading)}) AS t").fetchone()[0] if counted else 0
             )
             rows, done = engine.execute(self._values(reading)), 0
-            while batch := rows.fetchmany(BATCH):
+            while batch := rows.fetchmany(BATCH_ROWS):
                 numbers = None
                 if self.group is not None:
-                    found = np.fromiter((groups.get(row[-1], -1) for row in batch), np.int64, len(batch))
-                    if found.min() < 0:
-                        yield self._at(done + int(found.argmin()), no_mechanism(self.group, groups))
+                    numbers = np.fromiter((groups.get(row[-1], -1) for row in batch), np.int64, len(batch))
+                    if numbers.min() < 0:
+                        yield self._at(done + int(numbers.argmin()), no_mechanism(self.group, groups))
                         return
-                    numbers = found
                 indices = reading.indices([[row[k] for row in batch] for k in range(len(self.columns))])
                 if indices is None:
                     place, problem = reading.first_wrong(batch)
                     yield self._at(done + place, problem)
                     return
-                yield Batch(indices, numbers)
+                yield RowBatch(indices, numbers)
                 done += len(batch)
-                if tell is not None:
-                    tell(done / max(total, done) if counted else max(0.0, engine.query_progress() / 100))
+                if on_progress is not None:
+                    on_progress(done / max(total, done) if counted else max(0.0, engine.query_progress() / 100))
 
     def _at(self, place: int, problem: DiscreetError) -> DiscreetError:
-        """A problem with a row, named by the row's number."""
+        """Return a problem with a row, named by the row's number."""
         below = "" if self._files.typed else " (the heading is not counted)"
         return type(problem).because(f"row {place + 1:,} of column {self.column!r}{below}", problem)
 
     def _failure(self, problem: Exception) -> UnreadableFile:
-        """What may be quoted of the engine's message: the rest of it quotes rows."""
+        """Return the part of the engine's message that may be shown: the rest quotes rows."""
         import duckdb
 
         withheld = "The engine's own message is withheld, because it may quote values."
@@ -187,8 +186,8 @@ class Source(ColumnSource):
             )
         if isinstance(problem, duckdb.OutOfMemoryException):
             return UnreadableFile(
-                f"{self.path}: the engine needs more memory than {MEMORY} for it. It does not spill to a disk, where "
-                "true values would be left.",
+                f"{self.path}: the engine needs more memory than {MAX_MEMORY} for it. It does not spill to a disk, "
+                "where true values would be left.",
                 "Name a table instead of a view, or split the file.",
             )
         return UnreadableFile(f"{self.path}: the engine could not read it to its end; it may be damaged. {withheld}")
@@ -200,44 +199,46 @@ class Source(ColumnSource):
         rows = self._files.relation(self._table, [self.group])
         reading = f"SELECT DISTINCT CAST({quoted(self.group)} AS VARCHAR) FROM {rows} LIMIT {most}"
         try:
-            with self._files.engine(memory=MEMORY) as engine:
+            with self._files.engine(memory=MAX_MEMORY) as engine:
                 return [row[0] for row in engine.execute(reading).fetchall()]
         except duckdb.Error as problem:
             failure = self._failure(problem)
         raise failure
 
     def _tally(
-        self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None], tell: Tell | None
-    ) -> Tally:
-        found = self._count_values(readings[0], tell)
-        if isinstance(found, DiscreetError):
-            raise found
-        tally = Tally()
-        tally.add(found, readings, groups, self.group)
+        self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None],
+        on_progress: ProgressCallback | None,
+    ) -> ValueCounts:  # fmt: skip
+        values = self._count_values(readings[0], on_progress)
+        if isinstance(values, DiscreetError):
+            raise values
+        tally = ValueCounts()
+        tally.add(values, readings, groups, self.group)
         return tally
 
-    def _count_values(self, reading: Reading, tell: Tell | None) -> list[tuple[Any, ...]] | DiscreetError:
+    def _count_values(self, reading: Reading, on_progress: ProgressCallback | None) -> list[Row] | DiscreetError:
         import duckdb
 
         query = f"SELECT *, count(*) FROM ({self._values(reading)}) AS t GROUP BY ALL"
         try:
-            with self._files.engine(watched=tell is not None, memory=MEMORY) as engine, _report_progress(engine, tell):
+            opened = self._files.engine(watched=on_progress is not None, memory=MAX_MEMORY)
+            with opened as engine, _report_progress(engine, on_progress):
                 return list(engine.execute(query).fetchall())
         except duckdb.Error as problem:
             return self._failure(problem)
 
 
 @contextmanager
-def _report_progress(engine: duckdb.DuckDBPyConnection, tell: Tell | None) -> Iterator[None]:
-    """Ask the engine from beside how far it is, while it works."""
-    if tell is None:
+def _report_progress(engine: duckdb.DuckDBPyConnection, on_progress: ProgressCallback | None) -> Iterator[None]:
+    """Report the engine's progress from another thread while it works."""
+    if on_progress is None:
         yield
         return
     stop = threading.Event()
 
     def watch() -> None:
         while not stop.wait(0.1):
-            tell(max(0.0, engine.query_progress() / 100))
+            on_progress(max(0.0, engine.query_progress() / 100))
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -248,12 +249,12 @@ def _report_progress(engine: duckdb.DuckDBPyConnection, tell: Tell | None) -> It
         watcher.join()
 
 
-#: A number, as a name of a column hardly is one.
+#: Pattern of a number, which is an unlikely column name.
 _NUMBER = re.compile(r"\s*[+-]?\d+([.,]\d*)?\s*")
 
 
 def _label_texts(space: Space | None) -> set[str]:
-    """Labels as a file may have them, in one case."""
+    """Return labels as a file may have them, in one case."""
     return {str(label).casefold() for label in space.labels} if isinstance(space, Labels) else set()
 
 
@@ -272,11 +273,11 @@ _COPY_OPTIONS = {
 
 def perturb_column(
     mechanism: Mechanism | Mapping[str, Mechanism],
-    source: Source,
+    source: FileColumn,
     output: str | Path,
-    tell: Tell | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> int:
-    """Write one report for each value of a column: what each person's device would send. Returns how many.
+    """Write one report for each value of a column, as each person's device would, and return their number.
 
     The output has the column ``report``, in the order of the rows, and the column of groups before it if there is one.
     It is written when all rows have been read, so that a mistake in the last row leaves no file behind.
@@ -284,13 +285,13 @@ def perturb_column(
     Parameters
     ----------
     mechanism
-        What the devices use; one for each group, by its name, where the source has groups.
+        The mechanism of the devices; one for each group, by its name, where the source has groups.
     source
         The true values.
     output
         A file that does not exist yet: .parquet, .csv, .tsv (also .gz) or .duckdb.
-    tell
-        Called with how much has been read.
+    on_progress
+        Called with the share that has been read.
     """
     import duckdb
 
@@ -310,7 +311,7 @@ def perturb_column(
     with tempfile.TemporaryDirectory(dir=file.parent or None, prefix=".discreet-") as folder:
         made = Path(folder) / f"reports{ending if not _COPY_OPTIONS[ending] else '.duckdb'}"
         with duckdb.connect(str(made)) as store:
-            outcome = _fill(store, source, devices, tell)
+            outcome = _fill(store, source, devices, on_progress)
             if isinstance(outcome, DiscreetError):
                 raise outcome
             if _COPY_OPTIONS[ending]:
@@ -320,15 +321,17 @@ def perturb_column(
     return outcome
 
 
-def _fill(store: Any, source: Source, devices: Devices, tell: Tell | None) -> int | DiscreetError:
-    """Draw reports into a table; returns how many there are, or what went wrong, to be raised elsewhere."""
+def _fill(
+    store: Any, source: FileColumn, devices: Devices, on_progress: ProgressCallback | None
+) -> int | DiscreetError:
+    """Draw reports into a table; return their number, or the error, to be raised elsewhere."""
     kind = "VARCHAR" if devices.text else "BIGINT"
     chosen = "" if source.group is None else f"{quoted(source.group)} VARCHAR, "
     store.execute(f"CREATE TABLE reports ({chosen}{REPORT} {kind})")
     total = 0
     truths = devices.truths
     corner = Corner(truths) if isinstance(truths, Grid) and len(source.columns) == 2 else None
-    for batch in source.batches(truths, devices.names, tell):
+    for batch in source.batches(truths, devices.names, on_progress):
         if isinstance(batch, DiscreetError):
             return batch
         if corner is not None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput, InWords, WrongType
-from ..names import nearest
 from ..questions.bands import DeclaredBands, bands_from, read_bands
 from ..questions.declarations import declared_values, kind_of
 from ..questions.domains import domain_values, split_domain
 from ..report import Json
+from ..wording import nearest
 from .places import relative_path
 from .written_values import read_written_values, written_values
 

@@ -18,12 +18,11 @@ from ..addresses import Address, read_address
 from ..engines.base import ROW
 from ..errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, named
 from ..ledger.budget import read_name
-from ..names import in_sql, nearest
 from ..report import Json, Report, Result, Section, Terms
 from ..sources.encodings import read_encoding
 from ..sources.files import is_csv, refuse_encoding
 from ..unit import read_unit_name
-from ..wording import listed
+from ..wording import in_sql, listed, nearest
 from .columns import DeclaredColumn
 from .places import relative_place, resolved_place
 from .toml_values import toml_key, toml_value

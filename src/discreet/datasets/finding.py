@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import DiscreetError, InvalidInput, arg, call
-from ..names import in_sql, nearest
-from ..wording import listed
+from ..wording import in_sql, listed, nearest
 from .declaration import ENDING, FORMAT, Declaration
 
 #: Larger files are not declarations, in bytes.

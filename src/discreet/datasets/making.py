@@ -14,8 +14,8 @@ from ..engines.sources import Source, open_source
 from ..errors import InvalidInput, UnreadableFile, arg
 from ..ledger.budget import Terms
 from ..ledger.ledger import Ledger
-from ..names import nearest
 from ..unit import read_unit_name
+from ..wording import nearest
 from .columns import DeclaredColumn
 from .declaration import ENDING, Declaration, DeclaredTable, refuse_existing, replace_file, write_new_file
 from .places import relative_place

@@ -1,1 +1,1 @@
-"""Where tables are counted: what every engine must do (``base``, ``dialect``, ``reference``), and a room for each."""
+"""Engines that count tables: their contract (``base``, ``dialect``, ``reference``), and a package for each."""

@@ -14,16 +14,16 @@ from .dialect import Dialect
 
 
 class BandSql:
-    """How one banded column is written.
+    """The SQL of one banded column.
 
     Parameters
     ----------
     bands
         Its edges.
     column, kind
-        The column and what it is, as the dialect tells columns apart.
+        The column, and its kind in the dialect.
     dialect
-        The engine's words.
+        The engine's dialect.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class BandSql:
         return self._dialect.literal(literal, whole=self._whole)
 
     def inside(self, x: str) -> str:
-        """A test that holds where a value that was read, called ``x``, is in some band."""
+        """Return a test that holds where a value that was read, called ``x``, is in some band."""
         low, high = self._bands.ends
         tests = []
         if not (self._bands.below and self._whole):
@@ -59,7 +59,7 @@ class BandSql:
         return f"({' AND '.join(tests)})" if tests else f"({x} IS NOT NULL)"
 
     def place(self, x: str) -> str:
-        """The number of the band of ``x``, which is in one."""
+        """Return the number of the band of ``x``, which is in one."""
         return self._search(x, self._bands.inner, 0)
 
     def _search(self, x: str, edges: Sequence[Literal], first: int) -> str:
@@ -70,12 +70,12 @@ class BandSql:
         return f"CASE WHEN {x} < {self._constant(edges[half])} THEN {below} ELSE {above} END"
 
     def code_of(self, x: str, missing: tuple[str, int] | None, rest: int | None) -> str:
-        """The place of a row's value among the declared ones; NULL for a row in no group.
+        """Return the place of a row's value among the declared ones; NULL for a row in no group.
 
         Parameters
         ----------
         x
-            What the reading of the column is called.
+            The name of the column's reading.
         missing
             The test for missing values and their place, where they are declared.
         rest
@@ -86,5 +86,5 @@ class BandSql:
         return f"CASE {first}WHEN {self.inside(x)} THEN {self.place(x)} ELSE {other} END"
 
     def code(self, missing: int | None, rest: int | None) -> str:
-        """The same from the column itself."""
+        """Return the same from the column itself."""
         return self.code_of(self.reading, None if missing is None else (self._missing, missing), rest)

@@ -1,7 +1,7 @@
-"""What every engine must do: tell its schema, write SQL in its dialect, hold one state of the data still, and count it.
+"""The contract of every engine: state its schema, write SQL in its dialect, hold one state of the data, and count it.
 
 An engine is not trusted to be private, only to be tested: ``tests/contracts/test_every_engine.py`` holds each of them
-to what is written here, beside the plain counter of ``reference.py``.
+to this contract, with the plain counter of ``reference.py`` as the oracle.
 
 **The rule of bounding**, when the unit is a column. In this order: rows without a unit vanish; rows that do not meet
 WHERE vanish; rows outside the declared groups, or in a structural zero, vanish. Then each person is bounded, by their
@@ -13,20 +13,20 @@ counts that have a condition.
   goes before a row that does not; among equals the next condition decides, and so on. So a row that meets some
   condition goes before a row that meets none.
 - *At most k groups.* Going round the declared groups from number ``H mod S``, the first k where the person has rows.
-  With k = 1 and a banded column (:attr:`Counting.even`), instead, the group ``g`` of the smallest
+  With k = 1 and a banded column (:attr:`Counting.uses_hashed_choice`), instead, the group ``g`` of the smallest
   ``md5(hex(key) || ':' || the unit as text || ':' || g)``, so that each of the person's groups is as likely as any
-  other (``even``).
+  other (``hashed_choice``).
 
 The rule needs nothing but ``md5`` and whole numbers, so that every engine makes the same choice, in any order of rows.
 
 **Groups.** A group column is read as a whole number or as text, as it was declared. What cannot be read so is in no
 group. A declared NULL stands for rows without a value in the column, not for values that cannot be read. The rest,
-where it is declared, stands for whatever else a row holds, values that cannot be read and missing ones too: it is
+where it is declared, stands for all other values, including missing ones and those that cannot be read: it is
 decided column by column and row by row, before anything is bounded, and a structural zero is not part of it. A banded
 column is in the band of its value (``questions.bands``).
 
-**Bytes that are invalid in the encoding of a CSV file** make one value unreadable: it is no unit, it is missing in a
-condition, and of the groups it can be in the rest alone.
+**Bytes that are invalid in the encoding of a CSV file** make one value unreadable: it cannot be a unit, it is missing
+in a condition, and its only possible group is the rest.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from typing import TypeVar
 
 from ..errors import DiscreetError, InvalidInput, SourceFailed, Unsupported
 from ..exact.arrays import Array, IntArray
-from ..names import find_table
 from ..questions.conditions import Condition
 from ..questions.groups import Groups
 from ..questions.question import Question
 from ..sources.encodings import UTF8
 from ..unit import ROW as ROW
+from ..wording import find_table
 from .dialect import Dialect
 
 _Read = TypeVar("_Read")
-#: Groups times combinations of conditions: a rank is two such numbers in one 64-bit integer.
-MOST_COMBINATIONS = 2**30
-#: How many hexadecimal digits of md5 the rule of bounding takes: 60 bits, a positive number in every engine.
+#: Maximum of groups times combinations of conditions: a rank holds two such numbers in one 64-bit integer.
+MAX_COMBINATIONS = 2**30
+#: Hexadecimal digits of md5 that the rule of bounding uses: 60 bits, a positive number in every engine.
 HASH_DIGITS = 15
 
 
@@ -67,7 +67,7 @@ class Counting:
     unit
         ``"row"``, or the column that names the person.
     max_groups
-        The most groups one person counts in; of no effect when the unit is the row, which is in one group.
+        Maximum number of groups in which one person counts; without effect when the unit is the row.
     key
         The secret of the bounding hash, from the ledger.
     """
@@ -81,7 +81,7 @@ class Counting:
     def __post_init__(self) -> None:
         if self.max_groups < 1:
             raise InvalidInput.must_be("max_groups", "at least 1", self.max_groups)
-        most = MOST_COMBINATIONS // self.groups.size
+        most = MAX_COMBINATIONS // self.groups.size
         if self.unit != ROW and 2 ** len(self.conditions) > most:
             raise InvalidInput(
                 f"{len(self.conditions)} counts with a condition are too many for {self.groups.size} groups of people.",
@@ -94,8 +94,8 @@ class Counting:
         return [aggregate.condition for aggregate in self.question.aggregates if aggregate.condition is not None]
 
     @property
-    def even(self) -> bool:
-        """Whether a person's one group is chosen evenly (``even``); what was asked before there were bands is not."""
+    def uses_hashed_choice(self) -> bool:
+        """True if a person's one group is chosen by ``hashed_choice``, which only questions with bands do."""
         return self.unit != ROW and self.max_groups == 1 and bool(self.groups.bands)
 
     @property
@@ -106,24 +106,24 @@ class Counting:
 
 @dataclass(frozen=True)
 class Discovering(Counting):
-    """A table of counts whose groups are found in the data: the rule is in ``engines/discovering.py``.
+    """A table of counts whose groups are discovered in the data: the rule is in ``engines/discovering.py``.
 
     ``groups`` are the declared groups of those GROUP BY columns that are declared, one total if none is.
 
     Parameters
     ----------
-    found
-        The columns whose values are found.
+    label_columns
+        The columns whose values are discovered.
     kinds
-        How each is read: ``"integer"`` or ``"text"``.
+        The reading of each: ``"integer"`` or ``"text"``.
     """
 
-    found: tuple[str, ...] = ()
+    label_columns: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Found:
+class DiscoveredGroups:
     """All groups with somebody in them, and their true counts: these go to the noise and nowhere else.
 
     Attributes
@@ -145,7 +145,7 @@ class Snapshot(ABC):
     """One state of the data, open for reading: all counts of one release come from it."""
 
     def prepare(self, countings: Sequence[Counting]) -> None:
-        """Get ready for all that will be counted, before the first of it; an engine that copies rows does it here."""
+        """Get ready for all countings before the first one; an engine that copies rows does it here."""
         return
 
     @abstractmethod
@@ -154,34 +154,34 @@ class Snapshot(ABC):
 
     @abstractmethod
     def count(self, counting: Counting) -> IntArray:
-        """The true counts, of shape (groups, counts), by the rule of bounding."""
+        """Return the true counts, of shape (groups, counts), by the rule of bounding."""
 
-    def discover(self, counting: Discovering) -> Found:
-        """The groups that are there, by the rule of ``engines/discovering.py``, with their true counts."""
+    def discover(self, counting: Discovering) -> DiscoveredGroups:
+        """Return the groups in the data, by the rule of ``engines/discovering.py``, with their true counts."""
         raise Unsupported("this engine does not find groups.", "Declare them.")
 
     @abstractmethod
     def unchanged(self) -> bool:
-        """Whether the data is still in the state that was opened. An engine with transactions knows that it is."""
+        """Return whether the data is still in the state that was opened; with transactions it always is."""
 
 
 class Source(ABC):
-    """A table, or several, that can be counted.
+    """One or more tables that can be counted.
 
-    An engine provides the abstract part. It fails because of the request (a table or a column that is not there), never
-    because of rows. What it says when it stops is withheld here, for every engine alike.
+    An engine provides the abstract part. It may fail because of the request (such as a missing column), never because
+    of rows. The engine's own error messages are withheld here, for every engine alike.
 
     Attributes
     ----------
     has_own_name
-        Whether the data set is called after the data; a table in memory is called as the request says.
+        True if the data set takes its name from the data; a table in memory takes it from the request.
     """
 
     has_own_name = True
 
     @property
     def encoding(self) -> str:
-        """The encoding of a CSV file; what is not one has no other than UTF-8."""
+        """The encoding of a CSV file; UTF-8 for all other data."""
         return UTF8
 
     def __repr__(self) -> str:
@@ -192,74 +192,74 @@ class Source(ABC):
     @property
     @abstractmethod
     def dataset(self) -> str:
-        """What a ledger binds: the stem of the file, the folder or the pattern; the name of the database."""
+        """The name that a ledger binds: the stem of the file, folder or pattern, or the name of the database."""
 
     @property
     @abstractmethod
     def dialect(self) -> Dialect:
-        """How this engine writes what is asked."""
+        """The dialect in which this engine's queries are written."""
 
     @abstractmethod
     def tables(self) -> list[str]:
-        """The names of the tables and views."""
+        """Return the names of the tables and views."""
 
     @abstractmethod
     def table(self, name: str) -> Mapping[str, str]:
-        """The columns of a table or view and the kind of each (one of ``expressions.KINDS``); no row is read."""
+        """Return the columns of a table or view and the kind of each (one of ``expressions.KINDS``); no row is read."""
 
     @abstractmethod
     def view(self, name: str) -> str | None:
-        """The definition of a view, to be judged and replaced by its table; None for a table."""
+        """Return the definition of a view, to be judged and replaced by its table; None for a table."""
 
     @abstractmethod
     def check_unit(self, table: str, column: str) -> None:
         """Refuse a column that cannot name people: two people must never have one text, nor one person two.
 
-        Floats and moments with a time zone never can: each engine writes them in its own way.
+        Floats and timestamps with a time zone never can: each engine writes them in its own way.
         """
 
     @abstractmethod
     def check_whole(self) -> None:
-        """Refuse data that is damaged, cut off or not permitted, as far as that shows without looking at a row."""
+        """Refuse data that is damaged, truncated or not permitted, as far as that shows without reading a row."""
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Hold one state of the data, with everything switched off that acts on statistics of other people's rows."""
+        """Hold one state of the data, with every optimisation off that uses statistics of other people's rows."""
 
     # ---------------------------------------------------------------------------------------- in common
 
     def check_column(self, table: str, column: str) -> None:
-        """Refuse a column that this engine could read or compare otherwise than the others do, by its type alone."""
+        """Refuse a column of a type that this engine could read or compare differently from the others."""
         return
 
     def column_notes(self, table: str, columns: Sequence[str]) -> list[str]:
-        """What a person should know about how this engine reads some columns, by their types alone."""
+        """Return notes for people about how this engine reads some columns, by their types alone."""
         return []
 
     def column_names(self) -> set[str]:
-        """The names of all columns of all tables and views."""
+        """Return the names of all columns of all tables and views."""
         return {column for table in self.tables() for column in self.table(table)}
 
     def last_changed(self) -> float | None:
-        """When the data was last written to, in seconds since 1970; None where the engine does not know."""
+        """Return when the data was last written to, in seconds since 1970; None where the engine does not know."""
         return None
 
     def call_table(self, name: str) -> Source:
-        """Return the data with its one table called so, where tables have no names of their own; else as it is."""
+        """Return the data with its one table renamed, where tables have no names of their own; else unchanged."""
         return self
 
     def unnamed_columns(self, table: str) -> bool:
-        """Return whether some columns are not offered, as their names are blank or not theirs alone."""
+        """Return whether some columns are not offered because their names are blank or shared."""
         return False
 
     def spelled(self, name: str) -> str:
-        """The table's own spelling of its name."""
+        """Return the table's own spelling of its name."""
         return find_table(name, self.tables(), self.dataset)
 
     def rehearse(self, countings: Sequence[Counting]) -> None:
-        """Find out whatever can go wrong before a row is read, and raise it in full words.
+        """Find and report every error that can occur before a row is read.
 
-        The data is opened, compressed files are looked through for damage, and each counting is done by the same code
+        The data is opened, compressed files are checked for damage, and each counting runs by the same code
         on an empty table of the same columns.
         """
         for counting in countings:
@@ -271,27 +271,27 @@ class Source(ABC):
                     snapshot.rehearse(counting)
         except DiscreetError:
             raise
-        except Exception as problem:  # no row has been read, so that its words can be passed on
+        except Exception as problem:  # no row has been read, so its message may be shown
             raise SourceFailed(
                 f"{self.dataset} cannot be counted here, and nothing was spent: {type(problem).__name__}: {problem}"
             ) from problem
 
     def count(self, countings: Sequence[Counting]) -> list[IntArray]:
-        """The true counts of each counting, shape (groups, counts), all from one state of the data."""
+        """Return the true counts of each counting, shape (groups, counts), all from one state of the data."""
         for counting in countings:
             self._check(counting)
         counts = self._try_to_read(countings, lambda snapshot: [snapshot.count(counting) for counting in countings])
-        if counts is None:  # raised here, where neither the engine's words nor a count is in reach
+        if counts is None:  # raised here, where neither the engine's message nor a count is in reach
             raise self._unreadable()
         return counts
 
-    def discover(self, counting: Discovering) -> Found:
-        """The groups that are there and their true counts, from one state of the data."""
+    def discover(self, counting: Discovering) -> DiscoveredGroups:
+        """Return the groups in the data and their true counts, from one state of it."""
         self._check(counting)
-        found = self._try_to_read([counting], lambda snapshot: snapshot.discover(counting))
-        if found is None:
+        groups = self._try_to_read([counting], lambda snapshot: snapshot.discover(counting))
+        if groups is None:
             raise self._unreadable()
-        return found
+        return groups
 
     def _unreadable(self) -> SourceFailed:
         return SourceFailed(

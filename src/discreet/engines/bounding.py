@@ -17,14 +17,14 @@ from ..questions.domains import Values
 from .base import Counting
 
 #: A person's set of groups is the bits of one signed 64-bit number.
-BITS_OF_A_WORD = 62
+WORD_BITS = 62
 
-#: What was chosen, as numbers ``v``, and how many people it was chosen for. A number may come up more than once.
+#: The chosen numbers ``v``, and the number of people for each. A number may occur more than once.
 Chosen = tuple[IntArray, IntArray]
 
 
 def consecutive(values: Values) -> range | None:
-    """The values as a range of step one, if they are."""
+    """Return the values as a range of step one; None if they are not."""
     if isinstance(values, range):
         return values if values.step == 1 else None
     first = values[0]
@@ -33,19 +33,19 @@ def consecutive(values: Values) -> range | None:
     return range(first, first + len(values))
 
 
-def fits_in_a_word(counting: Counting, bits: int = BITS_OF_A_WORD) -> bool:
-    """Whether what a person's rows hold is a set in one word, from which :func:`choose_in_sets` can choose.
+def fits_in_a_word(counting: Counting, bits: int = WORD_BITS) -> bool:
+    """Return whether a person's rows fit into one word as a set, from which :func:`choose_in_sets` can choose.
 
     With two conditions the order of rows is not that of their numbers, and an even choice looks at each group's hash.
     """
     conditions = len(counting.conditions)
-    return not counting.even and conditions <= 1 and counting.groups.size << conditions <= bits
+    return not counting.uses_hashed_choice and conditions <= 1 and counting.groups.size << conditions <= bits
 
 
 def number_sql(counting: Counting) -> str:
-    """SQL of ``v``, from the number ``g`` of a row's group and the conditions ``h0, h1, ...``.
+    """Return SQL of ``v``, from the number ``g`` of a row's group and the conditions ``h0, h1, ...``.
 
-    There are at most ``base.MOST_COMBINATIONS`` of them.
+    There are at most ``base.MAX_COMBINATIONS`` of them.
     """
     c = len(counting.conditions)
     bits = [f"CASE WHEN h{i} THEN 0 ELSE {1 << (c - 1 - i)} END" for i in range(c)]
@@ -53,17 +53,17 @@ def number_sql(counting: Counting) -> str:
 
 
 def number_bits(counting: Counting) -> int:
-    """How many bits the numbers ``v`` need; a rank holds ``v`` in its lowest ones."""
+    """Return the number of bits that ``v`` needs; a rank holds ``v`` in its lowest ones."""
     return (counting.groups.size << len(counting.conditions)).bit_length()
 
 
 def group_of_rank(counting: Counting) -> int:
-    """By how many bits a rank is shifted to give the place of its group."""
+    """Return the number of bits by which a rank is shifted to give the place of its group."""
     return number_bits(counting) + len(counting.conditions)
 
 
 def rank_sql(counting: Counting, whole: str) -> str:
-    """SQL of the rank of a number ``v`` among those of a person: the smallest goes first.
+    """Return SQL of the rank of a number ``v`` among those of a person: the smallest goes first.
 
     A rank is the place of the group going round, then the conditions not met going round, then, to be read off the
     smallest one, ``v`` itself.
@@ -71,7 +71,7 @@ def rank_sql(counting: Counting, whole: str) -> str:
     Parameters
     ----------
     counting
-        What is counted.
+        The counts to make.
     whole
         The type that holds a rank. ``start`` and ``turn``, the places where the person's rounds begin, are INTEGER.
     """
@@ -83,7 +83,7 @@ def rank_sql(counting: Counting, whole: str) -> str:
 
 
 def missed_sql(counting: Counting, whole: str) -> str:
-    """SQL of the conditions that ``v`` does not meet, as bits, going round from the person's ``turn``."""
+    """Return SQL of the conditions that ``v`` does not meet, as bits, going round from the person's ``turn``."""
     c = len(counting.conditions)
     every = (1 << c) - 1
     missed = f"CAST(v & {every} AS {whole})"  # turned round by up to c places, it needs twice as many bits
@@ -91,9 +91,9 @@ def missed_sql(counting: Counting, whole: str) -> str:
 
 
 def choose_in_sets(counting: Counting, held: IntArray, start: IntArray, people: IntArray) -> Chosen:
-    """The choice for people who hold a set (the bits ``v`` of a word) and start at a group, of whom there are several.
+    """Return the choice for ``people`` who hold the same set (the bits ``v`` of a word) and start at the same group.
 
-    Only where :func:`fits_in_a_word` says so.
+    Valid only where :func:`fits_in_a_word` holds.
     """
     size, c = counting.groups.size, len(counting.conditions)
     numbers, counted = [], []
@@ -107,7 +107,7 @@ def choose_in_sets(counting: Counting, held: IntArray, start: IntArray, people: 
 
 
 def _groups_of(held: IntArray, size: int, c: int) -> IntArray:
-    """From bits for (group, condition) to bits for groups."""
+    """Reduce bits for (group, condition) to bits for groups."""
     if c == 0:
         return held
     either = held | held >> 1  # bit 2g: some row is in group g
@@ -118,7 +118,7 @@ def _groups_of(held: IntArray, size: int, c: int) -> IntArray:
 
 
 def _going_round(sets: IntArray, start: IntArray, size: int, k: int) -> Iterator[IntArray]:
-    """The first, second, ... k-th member of each set met going round from its start; -1 where there are no more."""
+    """Yield the first to the k-th member of each set, going round from its start; -1 where there are no more."""
     rest = (sets >> start) | (sets & (np.int64(1) << start) - 1) << (size - start)
     for _ in range(min(k, size)):
         lowest = rest & -rest

@@ -1,4 +1,4 @@
-"""Columns as engines judge them by their types: how each is read, whether it can name people, why it is refused."""
+"""Columns judged by their types: how each is read, whether it can name people, and why it is refused."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from ..errors import InvalidInput
 
-#: Kinds that some engines tell apart beside those of all: numbers with digits instead of bits, and moments with a zone.
-DECIMAL, MOMENT = "decimal", "moment"
+#: Kinds that only some engines distinguish: decimal numbers, and timestamps with a time zone.
+DECIMAL, TIMESTAMPTZ = "decimal", "moment"
 
-#: These kinds -> what they are to everybody else.
-_COMMON = {DECIMAL: "number", MOMENT: "other"}
+#: These kinds -> their kinds in all other engines.
+_COMMON = {DECIMAL: "number", TIMESTAMPTZ: "other"}
 
 
 @dataclass(frozen=True)
-class Column:
+class SourceColumn:
     """A column of a table.
 
     Attributes
@@ -22,9 +22,9 @@ class Column:
     stored
         Its type as the engine writes it.
     kind
-        What it is, as this engine's dialect tells columns apart; "other" if it cannot be read.
+        Its kind in this engine's dialect; "other" if it cannot be read.
     names_people
-        Whether its text tells any two values apart and is the same whenever the values are.
+        True if two values have the same text exactly when they are equal.
     refusal
         Why it cannot be read; None if it can.
     """

@@ -1,8 +1,8 @@
-"""How an engine writes what is asked: names, literals, readings that cannot fail, comparisons, and the hash.
+"""The SQL dialect of an engine: names, literals, readings that cannot fail, comparisons, and the hash.
 
 Questions (``questions/``) say what is asked in no engine's words. A dialect renders them: what all engines have in
-common is written here once, and the abstract part is what they write differently. Whatever an expression is made of, it
-is decided on every row and fails on none.
+common is written here once, and the abstract part is what they write differently. Every expression is decided on every
+row and fails on none.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import ClassVar
 
 from ..errors import InvalidInput
 from ..questions.conditions import Condition
-from ..questions.expressions import KINDS, WHOLE, Compare, Joined, Literal, Member, Missing, Term, Test
+from ..questions.expressions import INTEGERS, KINDS, Compare, Joined, Literal, Member, Missing, Term, Test
 
 
 class Dialect(ABC):
-    """The words of one engine.
+    """The dialect of one engine.
 
     Attributes
     ----------
     name
-        What the engine is called.
+        The engine's name in messages.
     direct
         The types a column can be read as (``expressions.READINGS``) -> the kinds of columns that this engine reads so
         directly. All others are read through their text.
     kinds
-        What this engine tells columns apart by: the kinds of all engines (``expressions.KINDS``) and its own.
+        The kinds of columns this engine distinguishes: those of all engines (``expressions.KINDS``) and its own.
     """
 
     name: ClassVar[str]
@@ -38,61 +38,61 @@ class Dialect(ABC):
 
     @abstractmethod
     def quoted(self, name: str) -> str:
-        """A name, whatever it contains."""
+        """Return a quoted name, safe for any content."""
 
     @abstractmethod
     def text(self, value: str) -> str:
-        """A text, whatever it contains."""
+        """Return a text literal, safe for any content."""
 
     @abstractmethod
     def double(self, digits: str) -> str:
-        """A number that is a double and not a decimal, from the digits Python writes it with."""
+        """Return a number that is a double and not a decimal, from the digits Python writes it with."""
 
     @abstractmethod
     def as_text(self, expression: str, kind: str) -> str:
-        """An expression of a kind read as text, to be compared by code point whatever its declared collation."""
+        """Return an expression of a kind read as text, to be compared by code point under any declared collation."""
 
     @abstractmethod
     def safe_cast(self, expression: str, kind: str, type_: str) -> str:
-        """An expression of a kind read as a type: NULL where it cannot be read so, an error nowhere."""
+        """Return an expression of a kind read as a type: NULL where it cannot be read so, an error nowhere."""
 
     @abstractmethod
     def whole_number(self, column: str, kind: str) -> str:
-        """A column as a whole number, NULL where it is not one. Numbers up to ``LARGEST_WHOLE`` are exact."""
+        """Return a column as a whole number, NULL where it is not one. Numbers up to ``LARGEST_WHOLE`` are exact."""
 
     @abstractmethod
     def bounding_hash(self, unit: str, key: bytes) -> str:
-        """``H`` of the rule of bounding (``base``): 60 bits that depend on the key and the unit alone."""
+        """Return ``H`` of the rule of bounding (``base``): 60 bits that depend on the key and the unit alone."""
 
     def compare(self, left: str, operator: str, right: str) -> str:
-        """Two expressions compared; an operator is one of ``expressions.NEGATED``."""
+        """Return two expressions compared; an operator is one of ``expressions.NEGATED``."""
         return f"{left} {operator} {right}"
 
-    #: What follows an inner query that the engine must not merge with the one around it.
+    #: SQL appended to an inner query that the engine must not merge with the outer one.
     barrier: ClassVar[str] = ""
 
-    #: Whether values that GROUP BY takes for one are read alike, so that rows can be counted before they are read.
+    #: True if values that GROUP BY treats as equal are read alike, so that rows can be counted before they are read.
     equal_values_read_alike: ClassVar[bool] = False
 
-    #: Texts up to so many are listed in the query itself; more of them are a table that is joined.
-    most_listed: ClassVar[int] = 0
+    #: Maximum number of texts listed in the query itself; more of them become a joined table.
+    max_inline_texts: ClassVar[int] = 0
 
     def place_in_list(self, text: str, listed: Sequence[str]) -> str:
-        """The place of a text in a list of texts that has it, from 0 on."""
+        """Return the place of a text in a list of texts that has it, from 0 on."""
         raise NotImplementedError
 
     def row_test(self, test: str) -> str:
-        """A test of WHERE, by which rows are kept or left out."""
+        """Return a test of WHERE, by which rows are kept or left out."""
         return f"({test})"
 
     def function(self, name: str, text: str) -> str:
-        """LOWER, UPPER or TRIM (of blanks) of a text."""
+        """Return LOWER, UPPER or TRIM (of blanks) of a text."""
         return f"{name}({text})"
 
     # ---------------------------------------------------------------------------------------- in common
 
     def condition(self, condition: Condition, kinds: Mapping[str, str]) -> str:
-        """A condition on the columns of a table, of which each has a kind.
+        """Return a condition on the columns of a table, of which each has a kind.
 
         Examples
         --------
@@ -108,7 +108,7 @@ class Dialect(ABC):
         return self._test(condition.test, kinds)
 
     def reading(self, column: str, type_: str, kind: str) -> str:
-        """A column read as a type: NULL where it cannot be read, an error nowhere.
+        """Return a column read as a type: NULL where it cannot be read, an error nowhere.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Dialect(ABC):
         type_
             One of ``expressions.READINGS``.
         kind
-            What the column is: one of :attr:`kinds`.
+            The kind of the column, one of :attr:`kinds`.
 
         Examples
         --------
@@ -139,7 +139,7 @@ class Dialect(ABC):
         return self.safe_cast(self.as_text(name, kind), "text", type_)
 
     def literal(self, literal: Literal, whole: bool = False) -> str:
-        """A constant of the request; ``whole``: a whole number that meets whole numbers."""
+        """Return a constant of the request; ``whole``: a whole number that meets whole numbers."""
         if isinstance(literal.value, str):
             return self.text(literal.value)
         return literal.text if literal.type != "DOUBLE" or whole else self.double(literal.text)
@@ -165,12 +165,12 @@ class Dialect(ABC):
         return self.compare(left, test.op, right)
 
     def _sides(self, term: Term, literals: tuple[Literal, ...], kinds: Mapping[str, str]) -> tuple[str, list[str]]:
-        """A term and the literals it meets. Whole numbers meet a column of integers as they are: the same answer as
+        """Return a term and its literals. Whole numbers meet a column of integers as they are: the same answer as
         through doubles, and one that the engine can look up."""
         whole = all(isinstance(literal.value, int) for literal in literals) and literals[0].type == "DOUBLE"
         if whole and term.inner is None and kinds[term.column] == "integer":
             return self.quoted(term.column), [self.literal(literal, whole=True) for literal in literals]
-        of_integers = term.type in WHOLE
+        of_integers = term.type in INTEGERS
         left = self._term(term, term.type or literals[0].type, kinds)
         return left, [self.literal(literal, of_integers) for literal in literals]
 
@@ -184,6 +184,6 @@ class Dialect(ABC):
             text = self._term(term.inner, "VARCHAR", kinds)
             return text if term.type == "VARCHAR" else self.safe_cast(text, "text", str(term.type))
         if term.default is not None:
-            default = self.literal(term.default, term.type in WHOLE)
+            default = self.literal(term.default, term.type in INTEGERS)
             return f"COALESCE({self._term(term.inner, term.type, kinds)}, {default})"
         return self.function(term.function, self._term(term.inner, "VARCHAR", kinds))

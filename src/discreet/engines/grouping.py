@@ -1,7 +1,7 @@
-"""From rows to the numbers of their declared groups, as engines of SQL share it.
+"""From rows to the numbers of their declared groups, shared by all SQL engines.
 
-What was declared is joined with the rows, so that memory depends on what was declared and not on what else rows hold.
-How an engine gets at a table of declared values is its own: it hands in a function that makes one.
+Declared values are joined with the rows, so that memory depends on the declaration and not on other values in the rows.
+Each engine passes a function that makes a table of declared values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .base import Counting
 from .bounding import consecutive, number_sql
 from .dialect import Dialect
 
-#: From a name, columns, and which of them hold texts (all others hold whole numbers), to SQL that stands after FROM.
+#: A function from a name, columns, and the names of text columns (others are whole numbers) to a FROM item.
 Declared = Callable[[str, Mapping[str, Sequence[object]], frozenset[str]], str]
 
 
@@ -28,30 +28,30 @@ _NO_TEXTS: frozenset[str] = frozenset()
 
 @dataclass(frozen=True)
 class Keys:
-    """How the group of a row is told: what is read of it, and how its number follows from that.
+    """The SQL parts from which the group of a row follows.
 
     Attributes
     ----------
     reads
-        What is read of a row, with its name: ``... AS k0``.
+        Expressions read from a row, with their names: ``... AS k0``.
     joins
         Joins with tables of declared values.
-    wanted
-        Tests that hold for declared groups alone.
+    tests
+        Tests that hold for declared groups only.
     number
         The number of the group.
     """
 
     reads: list[str]
     joins: list[str]
-    wanted: list[str]
+    tests: list[str]
     number: str
 
 
 def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, declared: Declared) -> Keys:
-    """How rows get the numbers of their groups."""
+    """Return how rows get the numbers of their groups."""
     groups = counting.groups
-    reads, joins, wanted, codes = [], [], [], []
+    reads, joins, tests, codes = [], [], [], []
     for j, (column, kind, values) in enumerate(zip(counting.question.by, groups.kinds, groups.values, strict=True)):
         other = len(values) - 1 if has_rest(values) else None
         if kind == BAND:
@@ -61,14 +61,14 @@ def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, d
             banded = BandSql(bands, column, kinds[column], dialect)
             if not dialect.equal_values_read_alike:  # rows are counted by the numbers of their bands
                 reads.append(f"{banded.code(missing, other)} AS k{j}")
-                wanted += [f"k{j} IS NOT NULL"] if other is None else []
+                tests += [f"k{j} IS NOT NULL"] if other is None else []
                 codes.append(f"k{j}")
                 continue
             reads.append(f"{banded.reading} AS k{j}")
             reads += [f"({dialect.quoted(column)} IS NULL) AS m{j}"] if missing is not None else []
             codes.append(banded.code_of(f"k{j}", None if missing is None else (f"m{j}", missing), other))
             inside = [banded.inside(f"k{j}"), *([f"m{j}"] if missing is not None else [])]
-            wanted += [f"({' OR '.join(inside)})"] if other is None else []
+            tests += [f"({' OR '.join(inside)})"] if other is None else []
             continue
         read = (
             dialect.reading(column, "VARCHAR", kinds[column])
@@ -78,13 +78,13 @@ def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, d
         reads.append(f"{read} AS k{j}")
         span = consecutive(values)
         if span is not None:
-            wanted.append(f"k{j} BETWEEN {span[0]} AND {span[-1]}")
+            tests.append(f"k{j} BETWEEN {span[0]} AND {span[-1]}")
             codes.append(f"(k{j} - ({span[0]}))")
             continue
-        if kind == "text" and None not in values and len(values) <= dialect.most_listed:
+        if kind == "text" and None not in values and len(values) <= dialect.max_inline_texts:
             texts = [str(value) for value in listed_values(values)]
             known, place = f"k{j} IN ({', '.join(map(dialect.text, texts))})", dialect.place_in_list(f"k{j}", texts)
-            wanted += [known] if other is None else []
+            tests += [known] if other is None else []
             codes.append(place if other is None else f"CASE WHEN {known} THEN {place} ELSE {other} END")
             continue
         outer = "LEFT " if None in values or other is not None else ""
@@ -95,18 +95,18 @@ def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, d
         if None in values:
             reads.append(f"({dialect.quoted(column)} IS NULL) AS m{j}")
             code = f"CASE WHEN m{j} THEN {list(values).index(None)} ELSE {code} END"
-            wanted += [f"({code}) IS NOT NULL"] if other is None else []
+            tests += [f"({code}) IS NOT NULL"] if other is None else []
         code = code if other is None else f"COALESCE({code}, {other})"
         codes.append(code)
     if groups.cells is not None:
         cells = {f"c{j}": column for j, column in enumerate(groups.cells.T.tolist())}
         same = " AND ".join(f"cells.c{j} = {code}" for j, code in enumerate(codes))
         joins.append(f"JOIN {declared('cells', {**cells, 'g': range(groups.size)}, _NO_TEXTS)} ON {same}")
-        return Keys(reads, joins, wanted, "cells.g")
+        return Keys(reads, joins, tests, "cells.g")
     number = "CAST(0 AS BIGINT)"
     for code, values in zip(codes, groups.values, strict=True):
         number = f"({number} * {len(values)} + {code})"
-    return Keys(reads, joins, wanted, number)
+    return Keys(reads, joins, tests, number)
 
 
 def _by_code(values: Values) -> dict[str, Sequence[object]]:
@@ -115,28 +115,28 @@ def _by_code(values: Values) -> dict[str, Sequence[object]]:
 
 
 def where_sql(tests: Sequence[str], dialect: Dialect) -> str:
-    """A WHERE that holds where all tests do; empty without any."""
+    """Return a WHERE that holds where all tests do; empty without any."""
     return f" WHERE {' AND '.join(map(dialect.row_test, tests))}" if tests else ""
 
 
 def conditions_sql(counting: Counting, kinds: Mapping[str, str], dialect: Dialect) -> list[str]:
-    """The conditions of the counts that have one."""
+    """Return the conditions of the counts that have one."""
     return [dialect.condition(condition, kinds) for condition in counting.conditions]
 
 
 def rows_by_group(
     counting: Counting, table: str, kinds: Mapping[str, str], dialect: Dialect, declared: Declared
 ) -> str:
-    """SQL of the counts of rows: ``g``, ``n`` and ``n0, n1, ...`` for the conditions.
+    """Return SQL of the counts of rows: ``g``, ``n`` and ``n0, n1, ...`` for the conditions.
 
-    Rows are counted by the columns as they are read (or as they are, where what is equal is read alike), and the groups
-    numbered afterwards, of which there are few.
+    Rows are counted by the columns as read (or as stored, where equal values are read alike), and the few groups are
+    numbered afterwards.
     """
     keys = group_keys(counting, kinds, dialect, declared)
     question = counting.question
-    met = conditions_sql(counting, kinds, dialect)
-    counted = ["count(*)", *(f"count(*) FILTER (WHERE {sql})" for sql in met)]
-    names = ["n", *(f"n{i}" for i in range(len(met)))]
+    conditions = conditions_sql(counting, kinds, dialect)
+    counted = ["count(*)", *(f"count(*) FILTER (WHERE {sql})" for sql in conditions)]
+    names = ["n", *(f"n{i}" for i in range(len(conditions)))]
     where = where_sql([] if question.where is None else [dialect.condition(question.where, kinds)], dialect)
     if dialect.equal_values_read_alike:
         columns = [dialect.quoted(name) for name in question.by]
@@ -146,11 +146,11 @@ def rows_by_group(
         again = _named([f"{name}{longer}" for name in names], names)
         by_key = f"SELECT {', '.join([*keys.reads, *again])} FROM ({raw}) AS raw"
         # a test of a count cannot be made earlier, on every row
-        chosen = f" WHERE CASE WHEN {' AND '.join(keys.wanted)} THEN n ELSE 0 END > 0" if keys.wanted else ""
+        chosen = f" WHERE CASE WHEN {' AND '.join(keys.tests)} THEN n ELSE 0 END > 0" if keys.tests else ""
     else:
         by = f" GROUP BY {', '.join(map(str, range(1, len(keys.reads) + 1)))}" if keys.reads else ""
         by_key = f"SELECT {', '.join([*keys.reads, *_named(counted, names)])} FROM {table}{where}{by}{dialect.barrier}"
-        chosen = where_sql(keys.wanted, dialect)
+        chosen = where_sql(keys.tests, dialect)
     numbered = ", ".join([f"{keys.number} AS g", *names])
     return f"SELECT {numbered} FROM ({by_key}) AS counted {' '.join(keys.joins)}{chosen}"
 
@@ -159,9 +159,9 @@ def _named(expressions: Sequence[str], names: Sequence[str], ending: str = "") -
     return [f"{sql} AS {name}{ending}" for sql, name in zip(expressions, names, strict=True)]
 
 
-def add_rows(counts: IntArray, counting: Counting, group: IntArray, rows: IntArray, *met: IntArray) -> None:
+def add_rows(counts: IntArray, counting: Counting, group: IntArray, rows: IntArray, *matches: IntArray) -> None:
     """Add what :func:`rows_by_group` gave to counts of shape (groups, counts)."""
-    by_condition = iter(met)
+    by_condition = iter(matches)
     for j, aggregate in enumerate(counting.question.aggregates):
         np.add.at(counts[:, j], group, rows if aggregate.condition is None else next(by_condition))
     counts[sorted(counting.groups.zeros)] = 0
@@ -170,20 +170,21 @@ def add_rows(counts: IntArray, counting: Counting, group: IntArray, rows: IntArr
 def rows_of_people(
     counting: Counting, table: str, kinds: Mapping[str, str], dialect: Dialect, declared: Declared
 ) -> str:
-    """SQL of a row for each row of a person in a declared group: ``unit`` and the number ``v`` of what it holds."""
+    """Return SQL of ``unit`` and the number ``v``, for each row of a person in a declared group."""
     keys = group_keys(counting, kinds, dialect, declared)
     kind = kinds[counting.unit]
-    # whole numbers are told apart as they are, all else by its text
+    # whole numbers are compared as numbers, all else by its text
     unit = dialect.quoted(counting.unit) if kind == "integer" else dialect.reading(counting.unit, "VARCHAR", kind)
-    met = [f"h{i}" for i in range(len(counting.conditions))]
+    names = [f"h{i}" for i in range(len(counting.conditions))]
     conditions = conditions_sql(counting, kinds, dialect)
-    reads = [*keys.reads, *(f"({sql}) AS {name}" for sql, name in zip(conditions, met, strict=True)), f"{unit} AS unit"]
-    wanted = [f"{dialect.quoted(counting.unit)} IS NOT NULL"]
+    reads = [*keys.reads, *(f"({sql}) AS {h}" for sql, h in zip(conditions, names, strict=True)), f"{unit} AS unit"]
+    tests = [f"{dialect.quoted(counting.unit)} IS NOT NULL"]
     if counting.question.where is not None:
-        wanted.append(dialect.condition(counting.question.where, kinds))
-    read = f"SELECT {', '.join(reads)} FROM {table}{where_sql(wanted, dialect)}"
-    located = f"SELECT {', '.join([f'{keys.number} AS g', 'unit', *met])} FROM ({read}) AS read {' '.join(keys.joins)}"
-    located += where_sql(keys.wanted, dialect)
+        tests.append(dialect.condition(counting.question.where, kinds))
+    read = f"SELECT {', '.join(reads)} FROM {table}{where_sql(tests, dialect)}"
+    columns = ", ".join([f"{keys.number} AS g", "unit", *names])
+    located = f"SELECT {columns} FROM ({read}) AS read {' '.join(keys.joins)}"
+    located += where_sql(keys.tests, dialect)
     zeros = ""
     if counting.groups.zeros:
         listed = declared("zeros", {"z": sorted(counting.groups.zeros)}, _NO_TEXTS)

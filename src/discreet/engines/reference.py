@@ -1,4 +1,4 @@
-"""The rule of counting in plain Python, on plain rows: what every engine is compared with.
+"""The rule of counting in plain Python, on plain rows: the oracle for every engine.
 
 It follows ``base`` and ``questions.conditions`` word by word and shares nothing with any engine. A row is a mapping
 from columns to values: None, bool, int, float, Decimal, str, date or datetime (without a zone), or unreadable.
@@ -26,10 +26,10 @@ from ..exact.arrays import IntArray
 from ..questions.bands import BAND
 from ..questions.conditions import Condition
 from ..questions.domains import Rest
-from ..questions.expressions import LARGEST_WHOLE, WHOLE, Compare, Joined, Literal, Member, Missing, Term, Test
+from ..questions.expressions import INTEGERS, LARGEST_WHOLE, Compare, Joined, Literal, Member, Missing, Term, Test
 from ..questions.groups import Groups
 from .base import HASH_DIGITS, ROW, Counting, Discovering
-from .letters import changed
+from .case_mapping import map_case
 
 
 class Unreadable:
@@ -41,17 +41,17 @@ Row = Mapping[str, Value]
 
 
 def bounding_hash(unit: str, key: bytes) -> int:
-    """``H`` of the rule of bounding.
+    """Return ``H`` of the rule of bounding.
 
     >>> bounding_hash("ann", b"key") % 10, bounding_hash("ann", b"key") % 100
     (0, 80)
     """
-    said = f"{key.hex()}:{unit}".encode()
-    return int(hashlib.md5(said, usedforsecurity=False).hexdigest()[:HASH_DIGITS], 16)
+    hash_input = f"{key.hex()}:{unit}".encode()
+    return int(hashlib.md5(hash_input, usedforsecurity=False).hexdigest()[:HASH_DIGITS], 16)
 
 
 def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
-    """The counts of a table by the rule, shape (groups, counts).
+    """Return the counts of a table by the rule, shape (groups, counts).
 
     Examples
     --------
@@ -87,7 +87,7 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
 
 
 def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[object, ...], list[int]]:
-    """The groups of a table by the rule of ``discovering``: declared part and values -> the counts.
+    """Return the groups of a table by the rule of ``discovering``: declared part and values -> the counts.
 
     Examples
     --------
@@ -106,27 +106,27 @@ def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[obje
         unit = f"row {place}" if counting.unit == ROW else read_value(row[counting.unit], "VARCHAR")
         if unit is None or (question.where is not None and not holds(question.where, row)):
             continue
-        fixed = (row[column] for column in question.by if column not in counting.found)
+        fixed = (row[column] for column in question.by if column not in counting.label_columns)
         number = numbers.get(tuple(_group_value(value, groups, k) for k, value in enumerate(fixed)))
-        found = tuple(map(_plain_value, (row[column] for column in counting.found), counting.kinds))
-        if number is None or any(value is None or value is _NO_GROUP or _is_too_large(value) for value in found):
+        labels = tuple(map(_plain_value, (row[column] for column in counting.label_columns), counting.kinds))
+        if number is None or any(value is None or value is _NO_GROUP or _is_too_large(value) for value in labels):
             continue
-        people[unit][(number, *found)].append(row)  # type: ignore[arg-type]
+        people[unit][(number, *labels)].append(row)  # type: ignore[arg-type]
     counts: dict[tuple[object, ...], list[int]] = {}
-    for unit, own in people.items():
+    for unit, rows_by_group in people.items():
         turn = bounding_hash(unit, counting.key) % max(len(conditions), 1)
         going_round = conditions[turn:] + conditions[:turn]
 
         def place_of(group: tuple[object, ...], unit: str = unit) -> tuple[object, ...]:
-            said = group if groups.columns else group[1:]
-            return (bounding_hash(":".join([unit, *map(str, said)]), counting.key), *group)
+            hashed_values = group if groups.columns else group[1:]
+            return (bounding_hash(":".join([unit, *map(str, hashed_values)]), counting.key), *group)
 
-        for group in sorted(own, key=place_of)[: counting.max_groups]:
-            best = max(own[group], key=lambda row: [holds(condition, row) for condition in going_round])
+        for group in sorted(rows_by_group, key=place_of)[: counting.max_groups]:
+            best = max(rows_by_group[group], key=lambda row: [holds(condition, row) for condition in going_round])
             so_far = counts.setdefault(group, [0] * len(question.aggregates))
             for j, counted in enumerate(_counts_of_row(counting, best)):
                 so_far[j] += counted
-    return {group: own for group, own in counts.items() if all(map(_is_publishable, group))}
+    return {group: rows_by_group for group, rows_by_group in counts.items() if all(map(_is_publishable, group))}
 
 
 def _is_too_large(value: object) -> bool:
@@ -138,19 +138,19 @@ def _is_publishable(value: object) -> bool:
 
 
 def _bounded_rows(counting: Counting, unit: str, rows_by_group: Mapping[int, list[Row]]) -> Iterable[tuple[int, Row]]:
-    """At most k groups of a person, and one row in each."""
+    """Return at most k groups of a person, and one row in each."""
     h, size, conditions = bounding_hash(unit, counting.key), counting.groups.size, counting.conditions
     turn = h // size % max(len(conditions), 1)
     going_round = conditions[turn:] + conditions[:turn]
     nearest = sorted(rows_by_group, key=lambda group: (group - h % size) % size)
-    if counting.even:
+    if counting.uses_hashed_choice:
         nearest = sorted(rows_by_group, key=lambda group: (bounding_hash(f"{unit}:{group}", counting.key), group))
     for group in nearest[: counting.max_groups]:
         yield group, max(rows_by_group[group], key=lambda row: [holds(condition, row) for condition in going_round])
 
 
 def _counts_of_row(counting: Counting, row: Row) -> list[bool]:
-    """Which counts a row is part of."""
+    """Return for each count whether it includes the row."""
     return [count.condition is None or holds(count.condition, row) for count in counting.question.aggregates]
 
 
@@ -159,7 +159,7 @@ _NO_GROUP = object()
 
 
 def _group_numbers(counting: Counting) -> dict[tuple[object, ...], int]:
-    """Values of the group columns -> the number of their group; structural zeros have none."""
+    """Return values of the group columns -> the number of their group; structural zeros have none."""
     groups = counting.groups
     codes = groups.codes().tolist() if groups.columns else [[]]
     return {
@@ -170,15 +170,15 @@ def _group_numbers(counting: Counting) -> dict[tuple[object, ...], int]:
 
 
 def _group_value(value: Value, groups: Groups, column: int) -> object:
-    """A value as a group is declared; where the column has a rest, whatever is not declared is that."""
+    """Return a value as a group declares it; undeclared values become the rest where the column has one."""
     kind, declared = groups.kinds[column], groups.values[column]
-    found = _banded_value(value, groups, column) if kind == BAND else _plain_value(value, kind)
+    group = _banded_value(value, groups, column) if kind == BAND else _plain_value(value, kind)
     listed = declared[:-1] if (starred := isinstance(declared[-1], Rest)) else declared
-    return declared[-1] if starred and found not in listed else found
+    return declared[-1] if starred and group not in listed else group
 
 
 def _banded_value(value: Value, groups: Groups, column: int) -> object:
-    """The name of the band that a value is in: the last edge that is not above it begins the band."""
+    """Return the name of the band that a value is in: the last edge that is not above it begins the band."""
     bands = groups.bands[column]
     assert bands is not None
     if value is None:
@@ -194,7 +194,7 @@ def _banded_value(value: Value, groups: Groups, column: int) -> object:
 
 
 def _plain_value(value: Value, kind: str) -> object:
-    """A whole number or a text; None only where there is no value."""
+    """Return a whole number or a text; None only for a missing value."""
     if value is None:
         return None
     if kind == "text":
@@ -211,7 +211,7 @@ def _plain_value(value: Value, kind: str) -> object:
 
 
 def holds(condition: Condition, row: Row) -> bool:
-    """Whether a row matches: a condition that is neither true nor false does not hold.
+    """Return whether a row matches: a condition that is neither true nor false does not hold.
 
     >>> from sqlglot import parse_one
     >>> from ..questions.conditions import read_condition
@@ -223,7 +223,7 @@ def holds(condition: Condition, row: Row) -> bool:
 
 
 def _truth(test: Test, row: Row) -> bool | None:
-    """True, false, or None for neither."""
+    """Return True, False, or None for neither."""
     if isinstance(test, Joined):
         truths = [_truth(part, row) for part in test.parts]
         decisive = test.word == "OR"
@@ -258,13 +258,13 @@ _COMPARED = {
 
 
 def _order(value: object) -> tuple[int, Any]:
-    """What values are compared by: NaN equals itself and is above every number; texts go by code point."""
+    """Return the sort key of a value: NaN equals itself and is above every number; texts go by code point."""
     return (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)
 
 
 def _like(text: str, pattern: str, folded: bool) -> bool:
     if folded:
-        text, pattern = changed(text, "LOWER"), changed(pattern, "LOWER")
+        text, pattern = map_case(text, "LOWER"), map_case(pattern, "LOWER")
     spelled = "".join({"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in pattern)
     return re.fullmatch(spelled, text, re.DOTALL) is not None
 
@@ -274,12 +274,12 @@ def _trim(text: str) -> str:
 
 
 _FUNCTIONS: Mapping[str, Callable[[str], str]] = {
-    "LOWER": lambda text: changed(text, "LOWER"), "UPPER": lambda text: changed(text, "UPPER"), "TRIM": _trim,
+    "LOWER": lambda text: map_case(text, "LOWER"), "UPPER": lambda text: map_case(text, "UPPER"), "TRIM": _trim,
 }  # fmt: skip
 
 
 def _value(term: Term, type_: str, row: Row) -> Any:
-    """What a term reads as a type."""
+    """Return the value of a term read as a type."""
     if term.inner is None:
         return read_value(row[term.column], type_)
     if term.default is not None:
@@ -296,14 +296,14 @@ def _value(term: Term, type_: str, row: Row) -> Any:
 
 
 def read_value(value: Value, type_: str) -> Any:
-    """A value read as one of ``expressions.READINGS``: None where it cannot be read so.
+    """Return a value read as one of ``expressions.READINGS``: None where it cannot be read so.
 
     >>> read_value("1.50", "DOUBLE"), read_value("one", "DOUBLE"), read_value(True, "VARCHAR")
     (1.5, None, 'true')
     """
     if value is None or isinstance(value, Unreadable):
         return None
-    return _READ[type_ if type_ not in WHOLE else "WHOLE"](value, type_)
+    return _READ[type_ if type_ not in INTEGERS else "WHOLE"](value, type_)
 
 
 def _differs(value: object, type_: str) -> Unsupported:
@@ -355,7 +355,7 @@ def _as_whole(value: Any, type_: str) -> int | None:
     if number != math.trunc(number) or (isinstance(value, str) and not re.fullmatch(r" *[+-]?[0-9]+ *", value)):
         raise _differs(value, type_)
     whole = int(value)
-    return whole if -WHOLE[type_] <= whole < WHOLE[type_] else None
+    return whole if -INTEGERS[type_] <= whole < INTEGERS[type_] else None
 
 
 def _as_boolean(value: object, type_: str) -> bool | None:

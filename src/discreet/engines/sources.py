@@ -15,15 +15,15 @@ from .arrow.tables import ArrowStream, table_in_memory
 from .base import Counting, Source
 from .duckdb.files import open_counted_files
 from .postgres.source import open_database
-from .spark.session import Session, is_spark_session
+from .spark.session import AnySparkSession, is_spark_session
 from .spark.source import open_session, open_spark
 
 __all__ = ["Counting", "Data", "Source", "columns_of", "open_source"]
 
-#: What a release reads: an address, a table in memory, a session of Spark, or a source that is open already.
-Data: TypeAlias = str | Path | Source | ArrowStream | Session
+#: Data for a release: an address, a table in memory, a session of Spark, or an open source.
+Data: TypeAlias = str | Path | Source | ArrowStream | AnySparkSession
 
-#: The schemes of data -> how its engine opens it.
+#: Schemes of data -> the function by which its engine opens it.
 OPENERS: Mapping[str, Callable[[Address], Source]] = {
     FILE: open_counted_files,
     "duckdb": open_counted_files,
@@ -71,7 +71,7 @@ def _named(dataset: str | None, what: str) -> str:
 
 
 def columns_of(data: str | Path | Address) -> set[str] | None:
-    """The names of all columns of all tables of some data, or None if there is no such file."""
+    """Return the names of all columns of all tables of some data, or None if there is no such file."""
     address = read_address(data)
     if not address.may_be_opened:
         return None

@@ -23,10 +23,10 @@ from typing import Any
 
 from ..errors import InvalidInput, InWords, named
 from ..exact.rationals import as_fraction, log_bounds, read_integer, show_integer
-from ..names import find_name
 from ..privacy.bounds import pure_rho
 from ..privacy.relations import RELATIONS
 from ..report import Json
+from ..wording import find_name
 
 FILTERS = ("sum", "zcdp")
 

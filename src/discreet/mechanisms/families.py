@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InvalidInput
-from ..names import find_name, plain
+from ..wording import find_name, plain
 
 if TYPE_CHECKING:
     from ..mechanism import Mechanism

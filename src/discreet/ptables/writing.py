@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput, Unsupported, arg
 from ..exact.rationals import text_down
-from ..names import find_name
+from ..wording import find_name
 
 if TYPE_CHECKING:
     from .table import PTable

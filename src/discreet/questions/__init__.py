@@ -1,1 +1,1 @@
-"""What is asked of a table: accepted conditions, the question, its groups and their declared values."""
+"""Questions about a table: accepted conditions, the question, its groups and their declared values."""

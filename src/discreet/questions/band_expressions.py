@@ -1,7 +1,7 @@
 """Bands that are written in SQL: date_trunc, width_bucket, floor(age / 10) * 10, and CASE with constant conditions.
 
 Each is read into the definition of ``bands``, so that the same bands are one question however they were written. What
-is not bands, or would put missing values into one, is refused with the ``--bands`` line that says what was meant.
+is not bands, or would put missing values into one, is refused with the ``--bands`` line to write instead.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput, arg
 from ..sources.parsing import duckdb_sql
-from .bands import MOST_BANDS, PERIODS, Bands, DeclaredBands, Edge, read_bands, written_bands
+from .bands import MAX_BANDS, PERIODS, Bands, DeclaredBands, Edge, read_bands, written_bands
 from .conditions import bare, column_name, only, read_condition, refused, shown
 from .expressions import Compare, Joined, Literal, Member, Test, atoms
 
@@ -35,13 +35,13 @@ class BandExpression:
     column
         The column.
     text
-        What was written, for messages.
+        Its SQL, for messages.
     declared
-        The bands, if the expression says all of them.
+        The bands, if the expression states all of them.
     period, width
-        Otherwise what it says: a period of the calendar, or the width of each band.
+        Otherwise the period of the calendar, or the width of each band.
     whole
-        Whether it means these bands of whole numbers only: ``age <= 17`` is below 18.
+        True if these are bands of whole numbers only: ``age <= 17`` is below 18.
     """
 
     column: str
@@ -52,7 +52,7 @@ class BandExpression:
     whole: bool = False
 
     def settled(self, column: str, given: DeclaredBands | None) -> DeclaredBands:
-        """The bands, with what was declared beside the question: from where to where, if it does not say so itself."""
+        """Return the bands, with the ends declared outside the question if it does not state them itself."""
         if self.declared is not None:
             if given is not None:
                 raise InvalidInput(
@@ -68,15 +68,15 @@ class BandExpression:
             fits = given is not None and _steps_of(given.bands, self.width or 1)
         if given is None or not fits:
             raise InvalidInput(
-                f"{self.text} does not say where its bands begin and end"
+                f"{self.text} does not state where its bands begin and end"
                 f"{'' if given is None else ', and other bands are declared'}.",
-                f"Say it beside the question, such as {arg('bands', [line])}.",
+                f"State it outside the question, such as {arg('bands', [line])}.",
                 argument="bands",
             )
         return given
 
     def check_kind(self, column: str, kind: str) -> None:
-        """Refuse what means something else for a column that may hold fractions."""
+        """Refuse an expression with another meaning for a column that may hold fractions."""
         if self.whole and kind != "integer" and self.declared is not None:
             line = written_bands(column, self.declared.bands)
             raise InvalidInput(
@@ -112,8 +112,8 @@ def read_band_expression(node: Expression, tables: frozenset[str]) -> BandExpres
 
 
 def no_bands(node: Expression) -> InvalidInput:
-    """The error for an expression that is not bands."""
-    columns = sorted({str(found.name) for found in node.find_all(_column_type())})
+    """Return the error for an expression that is not bands."""
+    columns = sorted({str(inner.name) for inner in node.find_all(_column_type())})
     column = columns[0] if len(columns) == 1 else "age"
     is_date = any(word in type(node).__name__ for word in ("Date", "Time", "Year", "Month", "Day", "Extract"))
     line = f"{column}=month:{PERIODS['month'].example}" if is_date else f"{column}=18,30,45,65"
@@ -139,7 +139,7 @@ def _column(node: Expression, whole: Expression, tables: frozenset[str]) -> str:
 def _truncated(node: Expression, tables: frozenset[str]) -> BandExpression:
     only(node, "this", "unit")
     unit, inside = str(node.args["unit"].name).lower(), bare(node.this)
-    if type(inside).__name__ in ("Cast", "TryCast"):  # a moment is read as its day whatever it is cast to
+    if type(inside).__name__ in ("Cast", "TryCast"):  # a timestamp is read as its day under any cast
         inside = bare(inside.this)
     column = _column(inside, node, tables)
     if unit not in PERIODS:
@@ -151,7 +151,7 @@ def _truncated(node: Expression, tables: frozenset[str]) -> BandExpression:
 
 
 def _constant(node: Expression | None) -> int | None:
-    """A whole number that is written out."""
+    """Return a whole number that is written out."""
     if node is None:
         return None
     text = duckdb_sql(bare(node))
@@ -163,23 +163,23 @@ def _bucket(node: Expression, tables: frozenset[str]) -> BandExpression:
     only(node, "this", "min_value", "max_value", "num_buckets")
     low, high, many = (_constant(node.args.get(part)) for part in ("min_value", "max_value", "num_buckets"))
     column = _column(node.this, node, tables)
-    if low is None or high is None or many is None or not (low < high and 1 <= many <= MOST_BANDS):
+    if low is None or high is None or many is None or not (low < high and 1 <= many <= MAX_BANDS):
         raise refused(
             f"{shown(node)} is not made of whole numbers, the first below the second",
-            f"Declare the edges beside the question: {arg('bands', [f'{column}=18,30,45,65'])}.",
+            f"Declare the edges outside the question: {arg('bands', [f'{column}=18,30,45,65'])}.",
         )
     edges = [low + Fraction(k * (high - low), many) for k in range(many + 1)]
     if any(Fraction(repr(float(edge))) != edge for edge in edges):
         raise refused(
             f"{shown(node)} has edges that no decimal number is",
-            f"Declare them beside the question: {arg('bands', [f'{column}={low},...,{high}'])}.",
+            f"Declare them outside the question: {arg('bands', [f'{column}={low},...,{high}'])}.",
         )
-    written = ",".join(str(int(edge)) if edge.denominator == 1 else repr(float(edge)) for edge in edges)
-    return BandExpression(column, shown(node)[1:-1], read_bands(column, written))
+    edge_list = ",".join(str(int(edge)) if edge.denominator == 1 else repr(float(edge)) for edge in edges)
+    return BandExpression(column, shown(node)[1:-1], read_bands(column, edge_list))
 
 
 def _floor(node: Expression, tables: frozenset[str]) -> BandExpression:
-    """``floor(column / w) * w``, in either order."""
+    """Read ``floor(column / w) * w``, in either order."""
     only(node, "this", "expression")
     left, right = bare(node.this), bare(node.expression)
     if type(right).__name__ == "Floor":
@@ -198,7 +198,7 @@ def _floor(node: Expression, tables: frozenset[str]) -> BandExpression:
 
 
 def _case(node: Expression, tables: frozenset[str]) -> BandExpression:
-    """CASE whose conditions compare one column with constants, and whose results are texts."""
+    """Read a CASE whose conditions compare one column with constants, and whose results are texts."""
     if node.args.get("this") is not None:
         raise no_bands(node)
     only(node, "ifs", "default")
@@ -229,7 +229,7 @@ def _case(node: Expression, tables: frozenset[str]) -> BandExpression:
             line = written_bands(
                 column, _bands_of_case(node, column, branches, literals, whole, _label(default, node)).bands
             )
-        except InvalidInput:  # it stands for several bands
+        except InvalidInput:  # it covers several bands
             line = written_bands(column, _bands_of_case(node, column, branches, literals, whole).bands) + ",*"
         raise refused(
             f"ELSE in {shown(node)} counts missing values too",
@@ -252,7 +252,7 @@ def _by_size(compared: Sequence[object]) -> bool:
 
 
 def _following(edge: Edge) -> Edge:
-    """The next whole number or day."""
+    """Return the next whole number or day."""
     return edge + timedelta(days=1) if isinstance(edge, date) else edge + 1
 
 
@@ -264,7 +264,7 @@ def _bands_of_case(
     whole: bool,
     other: str | None = None,
 ) -> DeclaredBands:
-    """Between two neighbouring edges no condition changes: the first one that holds names the band, else ``other``."""
+    """Return the name of the band between two neighbouring edges: the first condition that holds, else ``other``."""
     values: list[Edge] = [_edge(node, literal, whole) for literal in literals]
     days = isinstance(values[0], date)
     points = sorted({*values, *(map(_following, values) if whole or days else ())})

@@ -26,13 +26,13 @@ from .expressions import LARGEST_WHOLE, Literal
 
 Edge = int | float | date
 
-#: The kind of a group column that is banded, beside "integer" and "text".
+#: The kind of a banded group column; other columns are "integer" or "text".
 BAND = "band"
 
-#: Of one column: a query has a comparison for each.
-MOST_BANDS = 1_000
+#: Maximum number of bands of one column: a query has a comparison for each.
+MAX_BANDS = 1_000
 
-#: What is no double and no day that Python knows is in no band, open ones neither.
+#: Range of doubles and of Python's days: a value outside is in no band, not even an open one.
 _FIRST: dict[str, Edge] = {"DOUBLE": -sys.float_info.max, "DATE": date.min}
 _LAST: dict[str, Edge] = {"DOUBLE": sys.float_info.max, "DATE": date.max}
 
@@ -48,7 +48,7 @@ class Bands:
     edges
         Ascending: whole numbers and fractions (as doubles), or dates.
     below, above
-        Whether all that is below the first edge is a band, and all from the last edge on.
+        True if all values below the first edge, or from the last edge on, are a band.
 
     Examples
     --------
@@ -69,17 +69,17 @@ class Bands:
             raise _refused("the edges of the bands mix numbers and dates", "Write all as numbers or all as dates")
         if any(not low < high for low, high in pairwise(self.edges)):  # type: ignore[operator]
             raise _refused("the edges of the bands do not ascend", "Write each edge once, the smallest first")
-        if self.size > MOST_BANDS:
-            raise _refused(f"{self.size} bands of one column are too many", f"Declare at most {MOST_BANDS}")
+        if self.size > MAX_BANDS:
+            raise _refused(f"{self.size} bands of one column are too many", f"Declare at most {MAX_BANDS}")
 
     @property
     def size(self) -> int:
-        """How many bands there are."""
+        """The number of bands."""
         return len(self.edges) - 1 + self.below + self.above
 
     @property
     def type(self) -> str:
-        """What the column is read as: "DOUBLE" or "DATE"."""
+        """The type that the column is read as: "DOUBLE" or "DATE"."""
         return _type_of(self.edges[0])
 
     @property
@@ -97,17 +97,17 @@ class Bands:
 
     @property
     def whole(self) -> bool:
-        """Whether all edges are whole numbers."""
+        """True if all edges are whole numbers."""
         return all(type(edge) is int for edge in self.edges)
 
     def to_json(self) -> dict[str, Json]:
-        """The edges as text, so that they are exact, and the open ends."""
+        """Return the edges as text, so that they are exact, and the open ends."""
         edges = [str(edge) if isinstance(edge, date) else repr(edge) for edge in self.edges]
         return {"type": self.type, "edges": edges, "below": self.below, "above": self.above}
 
     @staticmethod
     def from_json(content: Mapping[str, object]) -> Bands:
-        """Bands from what ``to_json`` gave; a KeyError, TypeError or ValueError if it is something else.
+        """Make bands from what ``to_json`` gave; a KeyError, TypeError or ValueError if it is something else.
 
         >>> Bands.from_json(Bands((18, 18.5, 65)).to_json()).edges
         (18, 18.5, 65)
@@ -124,18 +124,18 @@ class Bands:
 
 @dataclass(frozen=True)
 class DeclaredBands:
-    """Bands as somebody declared them for a column.
+    """Bands as declared for a column.
 
     Attributes
     ----------
     bands
         The edges.
     names
-        What the bands are called; None: by their edges.
+        The names of the bands; None: from their edges.
     missing, rest
-        Whether rows without a value, and all others, are groups beside the bands.
+        True if rows without a value, or with any other value, are further groups.
     period
-        The period they are, such as ``"month"``; None for other bands.
+        The calendar period, such as ``"month"``; None for other bands.
     heading
         The name under which a question selects them (``AS age_group``); None: that of the column.
     """
@@ -148,12 +148,12 @@ class DeclaredBands:
     heading: str | None = None
 
     def labels(self, fractions: bool = False) -> tuple[str, ...]:
-        """What the bands are called, for people.
+        """Return the names of the bands, for people.
 
         Parameters
         ----------
         fractions
-            Whether the column may hold fractions, by its type: then 30 is not the next value after 29.
+            True if the column may hold fractions, by its type: then 30 is not the next value after 29.
 
         Examples
         --------
@@ -191,7 +191,7 @@ class DeclaredBands:
         return ",".join([*edges, *(["NULL"] if self.missing else []), *(["*"] if self.rest else [])])
 
     def values(self, fractions: bool = False) -> Values:
-        """The values of the column among groups: the bands by name, then missing values and the rest if declared."""
+        """Return the values of the column among groups: the bands by name, missing values and the rest if declared."""
         return (*self.labels(fractions), *([None] if self.missing else []), *([REST] if self.rest else []))
 
 
@@ -207,7 +207,7 @@ def _days(low: date, high: date) -> str:
 
 
 def bands_of(bands: tuple[Bands | None, ...], columns: Sequence[int]) -> tuple[Bands | None, ...]:
-    """The bands of some of the columns, as groups of these columns have them: none if none of them is banded.
+    """Return the bands of some of the columns, as their groups have them; empty if none of them is banded.
 
     >>> bands_of((Bands((18, 65)), None), [1]), len(bands_of((Bands((18, 65)), None), [0]))
     ((), 1)
@@ -224,8 +224,8 @@ def judge_banded(
         raise InvalidInput("groups need bands, or None, for each column.", argument="bands")
     for column, kind, known, of in zip(columns, kinds, values, bands or (None,) * len(columns), strict=True):
         names = listed_values(known)
-        own = names[:-1] if names and names[-1] is None else names
-        if (kind == BAND) != (of is not None) or (of is not None and (None in own or len(own) != of.size)):
+        labels = names[:-1] if names and names[-1] is None else names
+        if (kind == BAND) != (of is not None) or (of is not None and (None in labels or len(labels) != of.size)):
             raise InvalidInput(f"the bands of {column!r} need one name each, in their order.", argument="bands")
 
 
@@ -233,7 +233,7 @@ def judge_banded(
 
 
 def read_bands(column: str, body: str) -> DeclaredBands:
-    """The bands that the right side of ``age=18,30,45,65`` stands for.
+    """Return the bands that the right side of ``age=18,30,45,65`` stands for.
 
     Parameters
     ----------
@@ -258,13 +258,13 @@ def read_bands(column: str, body: str) -> DeclaredBands:
         raise _refused(f"the bands of {column!r} name NULL or * twice", "Write each once")
     if not edges or not all(edges):
         raise _refused(f"the bands of {column!r} have an empty edge", "Leave out the comma or write the edge")
-    if found := re.fullmatch(r"([a-z]+)\s*:\s*(.+)", edges[0]):
+    if match := re.fullmatch(r"([a-z]+)\s*:\s*(.+)", edges[0]):
         if len(edges) > 1:
             raise _refused(f"the bands of {column!r} have something after their periods", "Write the periods alone")
-        bands, names = _periods(column, found[1], found[2])
-        return DeclaredBands(bands, names, missing, rest, found[1])
-    if len(edges) == 1 and (found := re.fullmatch(r"(\S+?)\.\.(\S+?):(\S+)", edges[0])):
-        return DeclaredBands(_steps(column, *found.groups()), None, missing, rest)
+        bands, names = _periods(column, match[1], match[2])
+        return DeclaredBands(bands, names, missing, rest, match[1])
+    if len(edges) == 1 and (match := re.fullmatch(r"(\S+?)\.\.(\S+?):(\S+)", edges[0])):
+        return DeclaredBands(_steps(column, *match.groups()), None, missing, rest)
     below, above = edges[0].startswith(".."), edges[-1].endswith("..")
     edges[0] = edges[0].removeprefix("..")
     edges[-1] = edges[-1].removesuffix("..")
@@ -272,7 +272,7 @@ def read_bands(column: str, body: str) -> DeclaredBands:
 
 
 def bands_from(column: str, edges: object) -> DeclaredBands:
-    """Bands from Python: a text as for :func:`read_bands`, or a list of edges.
+    """Make bands from Python: a text as for :func:`read_bands`, or a list of edges.
 
     Infinities at the ends are open ends; None adds a group for missing values, ``...`` one for everything else.
 
@@ -324,7 +324,7 @@ def _edge(column: str, text: str) -> Edge:
 
 
 def _number(text: str) -> int | float:
-    """A number as it is compared with: whole, or a double."""
+    """Return a number as it is compared with: whole, or a double."""
     if not re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
         raise ValueError
     value = Decimal(text)
@@ -349,8 +349,8 @@ def _steps(column: str, first: str, last: str, step: str) -> Bands:
             "Write first..last:step",
             f"{column}=0..100:10",
         )
-    if many > MOST_BANDS:
-        raise _refused(f"{int(many)} bands of {column!r} are too many", f"Declare at most {MOST_BANDS}")
+    if many > MAX_BANDS:
+        raise _refused(f"{int(many)} bands of {column!r} are too many", f"Declare at most {MAX_BANDS}")
     return Bands(tuple(_number(str(low + k * width)) for k in range(int(many) + 1)))
 
 
@@ -362,10 +362,10 @@ def _month(text: str) -> date:
 
 
 def _quarter(text: str) -> date:
-    found = re.fullmatch(r"([0-9]{4})-?Q([1-4])", text)
-    if found is None:
+    match = re.fullmatch(r"([0-9]{4})-?Q([1-4])", text)
+    if match is None:
         raise ValueError
-    return date(int(found[1]), 3 * int(found[2]) - 2, 1)
+    return date(int(match[1]), 3 * int(match[2]) - 2, 1)
 
 
 def _week(text: str) -> date:
@@ -373,7 +373,7 @@ def _week(text: str) -> date:
 
 
 def week_of(day: date) -> date:
-    """The Monday of a day's week."""
+    """Return the Monday of a day's week."""
     return day - timedelta(days=day.weekday())
 
 
@@ -419,7 +419,7 @@ def _periods(column: str, name: str, span: str) -> tuple[Bands, tuple[str, ...]]
     try:
         day, end = period.first_day(first), period.first_day(last if dots else first)
         edges = [day]
-        while edges[-1] <= end and len(edges) <= MOST_BANDS + 1:
+        while edges[-1] <= end and len(edges) <= MAX_BANDS + 1:
             edges.append(period.following(edges[-1]))
     except (ValueError, OverflowError):
         raise _refused(
@@ -449,12 +449,12 @@ def _refused(what: str, instead: str, line: str = _EXAMPLE) -> InvalidInput:
 
 
 def written_bands(column: str, bands: Bands) -> str:
-    """Bands as they are typed, for a message: ``age=18,30,65``."""
+    """Return bands as they are typed, for a message: ``age=18,30,65``."""
     return f"{column}={DeclaredBands(bands).body}"
 
 
 def in_words(column: str, bands: Bands, values: Sequence[object]) -> str:
-    """What a reader must know about a banded column, from the request alone.
+    """Return a sentence about a banded column for readers, from the request alone.
 
     >>> in_words("age", Bands((18, 30, 65)), ("18-29", "30-64"))
     'age is counted in bands that begin at 18 and 30 and end before 65. Other values and missing ones are not counted.'

@@ -1,4 +1,4 @@
-"""Tables of codes: finding rows of whole numbers among others, a million at a time."""
+"""Tables of codes: rows of whole numbers located among others, a million at a time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from ..exact.arrays import IntArray
 
 
 def _ranked(table: IntArray, lengths: list[int], others: IntArray | None = None) -> tuple[IntArray, IntArray]:
-    """A number for each row of a table, equal for equal rows and below the number of rows; and the number of each
-    of the other rows, -1 if it is not in the table."""
+    """Return a number for each row of a table (equal for equal rows, below the number of rows) and for each other row.
+
+    Other rows that are not in the table get -1.
+    """
     mine = np.zeros(len(table), dtype=np.int64)
     others = table[:0] if others is None else others
     theirs = np.zeros(len(others), dtype=np.int64)
@@ -25,7 +27,7 @@ def _ranked(table: IntArray, lengths: list[int], others: IntArray | None = None)
 
 
 def _compressed(mine: IntArray, theirs: IntArray, span: int) -> tuple[IntArray, IntArray]:
-    """Numbers below span as numbers without gaps; theirs likewise, -1 where mine do not have them."""
+    """Renumber numbers below ``span`` without gaps; theirs likewise, -1 where mine do not have them."""
     if span <= max(2**20, 16 * len(mine)):  # a table of all numbers is faster than sorting
         present = np.zeros(span, dtype=bool)
         present[mine] = True
@@ -37,15 +39,15 @@ def _compressed(mine: IntArray, theirs: IntArray, span: int) -> tuple[IntArray, 
 
 
 def find_rows(rows: IntArray, table: IntArray, lengths: list[int]) -> IntArray:
-    """The place of each of these rows in a table of distinct rows, -1 if it is not there."""
-    ranks, found = _ranked(table, lengths, rows)
+    """Return the place of each of these rows in a table of distinct rows, -1 if it is not there."""
+    ranks, row_ranks = _ranked(table, lengths, rows)
     places = np.full(len(table) + 1, -1, dtype=np.int64)  # the last is what -1 looks up
     places[ranks] = np.arange(len(table))
-    return places[found]
+    return places[row_ranks]
 
 
 def repeated_row(table: IntArray, lengths: list[int]) -> int | None:
-    """The first row that is there before."""
+    """Return the number of the first row that repeats an earlier one."""
     ranks, _ = _ranked(table, lengths)
     distinct, first = np.unique(ranks, return_index=True)
     if len(distinct) == len(table):

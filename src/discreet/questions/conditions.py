@@ -8,7 +8,7 @@ neither true nor false, so that its row does not match.
 ===================  ==========================================================================================
 literal              how the column is read
 ===================  ==========================================================================================
-``'text'``           as text, compared by code point whatever the collation of the column
+``'text'``           as text, compared by code point under any collation of the column
 ``7``, ``0.5``       as a double (NaN above every number); whole numbers up to 2^53 - 1 are compared exactly
 ``DATE '...'``       as a date (a moment is read as its day)
 ``TIMESTAMP '...'``  as a moment without time zone, in microseconds
@@ -33,9 +33,9 @@ from ..sources.parsing import duckdb_sql
 from ..wording import listed
 from .expressions import (
     FLIPPED,
+    INTEGERS,
     LARGEST_WHOLE,
     READINGS,
-    WHOLE,
     Compare,
     Literal,
     Member,
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from sqlglot.expressions import Expression
 
 
-#: How deeply a condition may be nested: its normalised text must be readable again, wherever that happens.
-DEEPEST_NESTING = 20
+#: Maximum depth of nesting in a condition: its normalised text must be readable again everywhere.
+MAX_NESTING = 20
 
 
 @dataclass(frozen=True)
@@ -78,19 +78,19 @@ class Condition:
     @cached_property
     def columns(self) -> frozenset[str]:
         """The columns it reads."""
-        found = set()
+        names = set()
         for atom in atoms(self.test):
-            found.add(atom.left.column)
+            names.add(atom.left.column)
             if isinstance(atom, Compare) and isinstance(atom.right, Term):
-                found.add(atom.right.column)
-        return frozenset(found)
+                names.add(atom.right.column)
+        return frozenset(names)
 
     def renamed(self, names: Callable[[str], str]) -> Condition:
-        """The same condition on columns of other names."""
+        """Return the same condition on columns of other names."""
         return Condition(self.test.renamed(names))
 
     def also(self, other: Condition | None) -> Condition:
-        """This condition and another."""
+        """Return the conjunction with another condition."""
         return self if other is None else Condition(joined("AND", [self.test, other.test]))
 
 
@@ -100,23 +100,23 @@ def read_condition(expression: Expression, tables: frozenset[str] = frozenset())
     Parameters
     ----------
     expression
-        What sqlglot made of the SQL text, read as DuckDB's.
+        The SQL text as sqlglot parses DuckDB's dialect.
     tables
         Names (lower case) that may stand before a column, as in ``visits.year``.
     """
     condition = Condition(_Reader(tables).test(expression))
-    if depth(condition.test) > DEEPEST_NESTING:
+    if depth(condition.test) > MAX_NESTING:
         raise refused("a condition is nested too deeply", "Write it with fewer parentheses, or use IN and BETWEEN.")
     return condition
 
 
 def refused(what: str, instead: str) -> InvalidInput:
-    """The error for a part of a request: what it was and why it is refused, and what to write instead."""
+    """Return the error for a part of a request: why it is refused, and what to write instead."""
     return InvalidInput(f"{what}.", instead)
 
 
 def only(node: Expression, *allowed: str) -> None:
-    """Refuse a node that says more than is understood here."""
+    """Refuse a node with other parts than the allowed ones."""
     for key, value in node.args.items():
         if key not in allowed and value is not None and value is not False and value != []:
             raise refused(
@@ -126,7 +126,7 @@ def only(node: Expression, *allowed: str) -> None:
 
 
 def shown(node: object) -> str:
-    """A piece of the request, short enough for a message."""
+    """Return a piece of the request, short enough for a message."""
     text = " ".join(str(duckdb_sql(cast("Expression", node)) if hasattr(node, "sql") else node).split())
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
@@ -143,7 +143,7 @@ _ACCEPTED_TESTS = (
     "A condition is made of columns and literals with AND, OR, NOT, = <> < <= > >=, BETWEEN, IN, IS NULL, "
     "IS DISTINCT FROM, LIKE, ILIKE, LOWER, UPPER, TRIM, COALESCE(column, literal) and TRY_CAST."
 )
-#: What people write most often, why it is refused and what does the same without harm.
+#: Common expressions -> why each is refused, and a safe replacement.
 _REFUSED_NODES = {
     "Cast": ("a cast fails on a value it cannot read, which would reveal that value", "Write TRY_CAST instead."),
     "Div": ("a division can fail on a row, which would reveal it", "Compare the column itself with a literal."),
@@ -217,7 +217,7 @@ class _Reader:
         raise _refused(node)
 
     def compare(self, left: Expression, op: str, right: Expression | None, only_is: bool = False) -> Test:
-        """A comparison; without a right side, with TRUE."""
+        """Return a comparison; without a right side, with TRUE."""
         if right is None:
             return _checked(Compare(self.term(left), op, Literal("BOOLEAN", True)))
         left, right = bare(left), bare(right)
@@ -226,7 +226,7 @@ class _Reader:
                 return Missing(self.term(left))
             if op == "IS DISTINCT FROM":
                 return Missing(self.term(left), False)
-            raise refused(f"{shown(left)} {op} NULLis never true", "Write IS NULL or IS NOT NULL.")
+            raise refused(f"{shown(left)} {op} NULL is never true", "Write IS NULL or IS NOT NULL.")
         if only_is and type(right).__name__ != "Boolean":
             raise refused(
                 f"IS {shown(right)} is not understood", "Write IS NULL, IS TRUE, IS FALSE or IS NOT DISTINCT FROM."
@@ -288,7 +288,7 @@ class _Reader:
         return Compare(term, "=", distinct[0]) if len(distinct) == 1 else Member(term, tuple(distinct))
 
     def is_term(self, node: Expression) -> bool:
-        """Whether it is built on a column, rather than a literal."""
+        """Return whether a node is built on a column rather than a literal."""
         node = bare(node)
         name = type(node).__name__
         if name == "TryCast" or (name == "Cast" and type(bare(node.this)).__name__ != "Literal"):
@@ -330,7 +330,7 @@ class _Reader:
             return Term("TRY_CAST", inner.column, inner, type_)
         signed = name == "Neg" and type(bare(node.this)).__name__ == "Literal"
         if signed or name in ("Literal", "Boolean", "Null") or (name == "Cast" and not self.is_term(node)):
-            raise refused(f"{shown(node)} stands where a column should", "Compare a column with a literal.")
+            raise refused(f"{shown(node)} is in the place of a column", "Compare a column with a literal.")
         raise _refused(node)
 
     def literal(self, node: Expression) -> Literal:
@@ -357,7 +357,7 @@ class _Reader:
 
 
 def column_name(node: Expression, tables: frozenset[str]) -> str:
-    """The name of a column, which a known table may stand before."""
+    """Return the name of a column, which a known table may stand before."""
     only(node, "this", "table")
     table = node.args.get("table")
     if type(node.this).__name__ != "Identifier":
@@ -373,7 +373,7 @@ def column_name(node: Expression, tables: frozenset[str]) -> str:
 
 
 def _chain(node: Expression, name: str) -> list[Expression]:
-    """The parts of ``a AND b AND c``, which is parsed as ((a AND b) AND c), without recursion."""
+    """Return the parts of ``a AND b AND c``, which is parsed as ((a AND b) AND c), without recursion."""
     parts: list[Expression] = []
     waiting = [node]
     while waiting:
@@ -411,8 +411,8 @@ def _moment(type_: str, text: str) -> Literal:
         if type_ == "DATE" and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
             return Literal(type_, date.fromisoformat(text))
         pattern = r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?"
-        if type_ == "TIMESTAMP" and (found := re.fullmatch(pattern, text)):
-            padded = text + "0" * (7 - len(found[3])) if found[3] else text
+        if type_ == "TIMESTAMP" and (match := re.fullmatch(pattern, text)):
+            padded = text + "0" * (7 - len(match[3])) if match[3] else text
             return Literal(type_, datetime.fromisoformat(padded))
     except ValueError:
         pass
@@ -422,11 +422,11 @@ def _moment(type_: str, text: str) -> Literal:
 
 
 def _checked(test: Compare) -> Compare:
-    """A comparison of a term with a literal, if the two go together."""
+    """Return a comparison of a term with a literal, if the two go together."""
     term, literal = test.left, test.right
     assert isinstance(literal, Literal)
-    if term.type in WHOLE and literal.type == "DOUBLE":
-        if not isinstance(literal.value, int) or not -WHOLE[term.type] <= literal.value < WHOLE[term.type]:
+    if term.type in INTEGERS and literal.type == "DOUBLE":
+        if not isinstance(literal.value, int) or not -INTEGERS[term.type] <= literal.value < INTEGERS[term.type]:
             raise refused(
                 f"{shown(test.text)} compares {term.type} with a number that is not one", "Read the column as DOUBLE."
             )

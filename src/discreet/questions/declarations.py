@@ -1,4 +1,4 @@
-"""What people declare about groups, as columns of values: rows of Python, or of a CSV file."""
+"""Declared groups as columns of values, from rows of Python or of a CSV file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .domains import REST, Rest, Value, Values, listed_values, read_table
 def declared_table(
     rows: str | Path | Iterable[object], columns: Sequence[str]
 ) -> tuple[list[str], list[Sequence[Value]], int]:
-    """The heading, the columns and the number of rows of a CSV file, or of rows as in ``groups_from``."""
+    """Return the heading, the columns and the number of rows of a CSV file, or of rows as in ``groups_from``."""
     if isinstance(rows, str | Path):
         return read_table(rows)
     given = list(rows)
@@ -26,7 +26,7 @@ def declared_table(
 
 
 def declared_columns(rows: Iterable[Any], names: Sequence[str]) -> tuple[list[Sequence[Value]], int]:
-    """Columns from rows: mappings, tuples in the order of the names, or bare values of a single column."""
+    """Return columns from rows: mappings, tuples in the order of the names, or bare values of a single column."""
     given = list(rows)
     if set(map(type, given)) - {tuple, list}:
         given = [_row(row, names) for row in given]
@@ -45,14 +45,14 @@ def declared_columns(rows: Iterable[Any], names: Sequence[str]) -> tuple[list[Se
 
 
 def _row(row: object, names: Sequence[str]) -> Sequence[Any]:
-    """A row in the order of the names; empty if it is a mapping of others."""
+    """Return a row in the order of the names; empty if it is a mapping of others."""
     if isinstance(row, Mapping):
         return [row[name] for name in names] if set(row) == set(names) else []
     return list(row) if isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) else [row]
 
 
 def declared_value(value: Any, column: str) -> Value:
-    """A value of a declaration as int, str or None; 1 and True, and 1 and 1.0, are one key in Python, so no others."""
+    """Return a declared value as int, str or None; others are refused (1, True and 1.0 are one key in Python)."""
     if value is None or type(value) in (int, str):
         return value  # type: ignore[no-any-return]
     if isinstance(value, np.integer) or (isinstance(value, int) and not isinstance(value, bool)):
@@ -67,7 +67,7 @@ def declared_value(value: Any, column: str) -> Value:
 
 
 def declared_values(values: Iterable[object], column: str) -> Values:
-    """The values of one column as Python declares them; ``...`` (once, the last) or REST stands for all others."""
+    """Return the values of one column as Python declares them; a final ``...`` or REST stands for all others."""
     given = list(values)
     starred = bool(given) and (given[-1] is ... or isinstance(given[-1], Rest))
     listed = tuple(declared_value(value, column) for value in (given[:-1] if starred else given))
@@ -77,7 +77,7 @@ def declared_values(values: Iterable[object], column: str) -> Values:
 
 
 def encoded(column: Sequence[Value], size: int) -> tuple[list[Value], IntArray]:
-    """The distinct values in order of appearance, and the place of each row's value among them."""
+    """Return the distinct values in order of appearance, and the place of each row's value among them."""
     order = {value: code for code, value in enumerate(dict.fromkeys(column))}
     return list(order), np.fromiter(map(order.__getitem__, column), dtype=np.int64, count=size)
 
@@ -92,7 +92,7 @@ def kind_of(values: Values, column: str) -> str:
 
 
 def positions_of(heading: Sequence[str], columns: Sequence[str], where: object) -> list[int]:
-    found = []
+    positions = []
     for column in columns:
         alike = [k for k, name in enumerate(heading) if name == column] or [
             k for k, name in enumerate(heading) if name.casefold() == column.casefold()
@@ -101,5 +101,5 @@ def positions_of(heading: Sequence[str], columns: Sequence[str], where: object) 
             raise InvalidInput(
                 f"{where} needs one column {column!r}; its columns are {', '.join(heading)}.", "Name it in the heading."
             )
-        found.append(alike[0])
-    return found
+        positions.append(alike[0])
+    return positions

@@ -17,11 +17,12 @@ from .expressions import LARGEST_WHOLE
 Value = int | str | None
 Values = tuple[Value, ...] | range
 
-MOST_GROUPS = 20_000_000
+#: Maximum number of declared groups.
+MAX_GROUPS = 20_000_000
 
 
 class Rest(str):
-    """The type of :data:`REST`: a label for people, told apart from a declared text of the same letters."""
+    """The type of :data:`REST`: a label for people, distinct from a declared text of the same letters."""
 
     __slots__ = ()
 
@@ -31,7 +32,7 @@ REST = Rest("(all others)")
 
 
 def has_rest(values: Sequence[object]) -> bool:
-    """Whether all other values of a column are a group too.
+    """Return whether all other values of a column are a group too.
 
     >>> has_rest(domain_values("sex", "Female,Male,*")), has_rest(("Female", "Male"))
     (True, False)
@@ -40,7 +41,7 @@ def has_rest(values: Sequence[object]) -> bool:
 
 
 def listed_values(values: Values) -> Values:
-    """The values of a column that are declared one by one, without the rest."""
+    """Return the values of a column that are declared one by one, without the rest."""
     return values[:-1] if has_rest(values) else values
 
 
@@ -49,12 +50,12 @@ INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 def split_domain(text: str, argument: str = "domain") -> tuple[str, str]:
-    """The column of a domain (or of bands) and its values, both still as text."""
+    """Return the column of a domain (or of bands) and its values, both still as text."""
     example = "site=1..6" if argument == "domain" else "age=18,30,65"
     if not isinstance(text, str):
         raise WrongType.must_be(argument, f"a text such as {example}", InWords(type(text).__name__))
-    if found := re.fullmatch(r'\s*"((?:[^"]|"")+)"\s*=(.*)', text, re.DOTALL):
-        return found[1].replace('""', '"'), found[2]
+    if match := re.fullmatch(r'\s*"((?:[^"]|"")+)"\s*=(.*)', text, re.DOTALL):
+        return match[1].replace('""', '"'), match[2]
     name, equals, body = text.partition("=")
     if not equals or not name.strip():
         raise InvalidInput.must_be(argument, f"column=values, such as {example}", text[:60])
@@ -62,7 +63,7 @@ def split_domain(text: str, argument: str = "domain") -> tuple[str, str]:
 
 
 def domain_values(column: str, body: str) -> Values:
-    """The values that the right side of a domain stands for: a range, a list, or the lines of a file.
+    """Return the values that the right side of a domain stands for: a range, a list, or the lines of a file.
 
     A ``*`` without quotes, in a list or behind a file (``@FILE,*``), adds :data:`REST` as the last value.
 
@@ -102,7 +103,7 @@ def _listed_values(column: str, body: str, items: list[tuple[str, bool]]) -> Val
     return tuple(None if bare and text == "NULL" else text for text, bare in items)
 
 
-#: What a value without quotes may look like that means something elsewhere -> what it looks like, what to write here.
+#: Patterns of values without quotes that mean something elsewhere -> the meaning, and what to write here.
 _OTHER_CONVENTIONS: tuple[tuple[str, str, str], ...] = (
     (
         r"-?[0-9]+\s*(\.\.+|…|[-:–—]|\bto\b|\bbis\b)\s*-?[0-9]+\s*(:|/|\.\.+|,|\bstep\b|\bby\b)\s*-?[0-9]+",
@@ -127,11 +128,11 @@ _OTHER_CONVENTIONS: tuple[tuple[str, str, str], ...] = (
     (r"null|Null|None|nan|NaN|<NA>|<null>", "the missing value", "Write NULL for the rows without a value"),
 )
 
-#: Likewise, where it is the only value.
+#: The same for a value that is the only one.
 _WORDS_FOR_ALL: tuple[tuple[str, str, str], ...] = (
     (
         r"(?i)\?|auto|automatic|all|any|every|each|values|unique|distinct|from[ _]data|default",
-        "a word for whatever the data has",
+        "a word for all values in the data",
         "Values never come from the data: list them, such as a,b,c",
     ),
     (r"(?i).+\.(txt|csv|tsv|json|parquet)", "a file of values", "Write column=@FILE, with one value on each line"),
@@ -141,7 +142,7 @@ _WORDS_FOR_ALL: tuple[tuple[str, str, str], ...] = (
 def question_convention(column: str, items: Sequence[tuple[str, bool]]) -> None:
     """Refuse a value that looks like another program's way to declare several: it would count nobody, at full price.
 
-    One who means it writes it in quotes, or (a list in quotes) into a file of values, which is taken as it stands.
+    Such a value can still be declared in quotes, or (a list in quotes) in a file of values, which is taken literally.
 
     >>> question_convention("age", [("17..90:10", True)])
     Traceback (most recent call last):
@@ -170,14 +171,14 @@ def _question_brackets(column: str, body: str) -> None:
     """Refuse a domain that is written as a list of another language."""
     if body[:1] + body[-1:] in ("[]", "()", "{}"):
         raise InvalidInput(
-            f"the domain of {column!r} stands in brackets, as lists do elsewhere.",
+            f"the domain of {column!r} is in brackets, as lists are elsewhere.",
             f"Write {column}=a,b,c without them; or put each value in quotes if the brackets belong to it.",
             argument="domain",
         )
 
 
 def blanks_removed(body: str, column: str) -> bool:
-    """Whether blanks around values without quotes were taken for layout."""
+    """Return whether blanks around values without quotes were ignored as layout."""
     if body.strip().startswith("@"):
         return False
     pieces = re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", "", body).split(",")
@@ -185,16 +186,16 @@ def blanks_removed(body: str, column: str) -> bool:
 
 
 def _items(body: str, column: str) -> list[tuple[str, bool]]:
-    """The values between the commas, and whether each stands without quotes."""
+    """Return the values between the commas, and whether each stands without quotes."""
     items, place = [], 0
     pattern = re.compile(r"\s*('(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[^,]*?)\s*(,|$)")
     while True:
-        found = pattern.match(body, place)
-        assert found is not None  # the last alternative matches whatever stands before a comma or the end
-        items.append(_item(found[1], column))
-        if not found[2]:
+        match = pattern.match(body, place)
+        assert match is not None  # the last alternative matches whatever stands before a comma or the end
+        items.append(_item(match[1], column))
+        if not match[2]:
             return items
-        place = found.end()
+        place = match.end()
 
 
 def _item(text: str, column: str) -> tuple[str, bool]:
@@ -215,32 +216,32 @@ def _item(text: str, column: str) -> tuple[str, bool]:
 
 
 def _spans(items: list[tuple[str, bool]], column: str) -> Values:
-    """Whole numbers and ranges of them."""
+    """Read whole numbers and ranges of them."""
     spans = []
     for text, bare in items:
-        found = re.fullmatch(r"(-?[0-9]{1,18})(?:\.\.(-?[0-9]{1,18}))?", text)
-        if not bare or (found is None and text != "NULL"):
+        match = re.fullmatch(r"(-?[0-9]{1,18})(?:\.\.(-?[0-9]{1,18}))?", text)
+        if not bare or (match is None and text != "NULL"):
             raise InvalidInput(
                 f"the domain of {column!r} mixes a range with texts.",
                 "Write a range of numbers alone.",
                 argument="domain",
             )
-        spans.append(None if found is None else range(int(found[1]), int(found[2] or found[1]) + 1))
+        spans.append(None if match is None else range(int(match[1]), int(match[2] or match[1]) + 1))
     if any(span is not None and not span for span in spans):
         raise InvalidInput(
             f"the domain of {column!r} has a range that ends before it begins.", "Write it as 1..6.", argument="domain"
         )
     if len(spans) == 1 and spans[0] is not None:
         return spans[0]
-    if sum(1 if span is None else len(span) for span in spans) > MOST_GROUPS:
+    if sum(1 if span is None else len(span) for span in spans) > MAX_GROUPS:
         raise InvalidInput(
-            f"the domain of {column!r} has too many values.", f"Declare at most {MOST_GROUPS}.", argument="domain"
+            f"the domain of {column!r} has too many values.", f"Declare at most {MAX_GROUPS}.", argument="domain"
         )
     return tuple(value for span in spans for value in ((None,) if span is None else span))
 
 
 def typed(values: list[Value]) -> list[Value]:
-    """Texts as whole numbers, if all are written as such (007 is not: as a number it would lose its zeros)."""
+    """Read texts as whole numbers, if all are written so (007 is not: as a number it would lose its zeros)."""
     known = [value for value in values if isinstance(value, str)]
     if known and all(INTEGER.fullmatch(text) and abs(int(text)) <= LARGEST_WHOLE for text in known):
         return [int(value) if isinstance(value, str) else value for value in values]
@@ -257,34 +258,34 @@ def _read_text(path: str | Path) -> str:
 
 
 def read_table(path: str | Path) -> tuple[list[str], list[Sequence[Value]], int]:
-    """The heading of a CSV file, its columns and how many rows they have; NULL is None."""
+    """Return the heading of a CSV file, its columns and how many rows they have; NULL is None."""
     text = _read_text(path)
     delimiter = "\t" if str(path).lower().endswith(".tsv") else ","
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    written: list[list[str]] = []
+    texts: list[list[str]] = []
     try:
         heading = [name.strip() for name in next(rows, [])]
-        written = [[] for _ in heading]
+        texts = [[] for _ in heading]
         # in pieces: a million small lists at once would keep the garbage collector busy for most of the time
         while piece := list(islice(rows, 10_000)):
             piece = [row for row in piece if row]
             if set(map(len, piece)) - {len(heading)}:
-                number = len(written[0]) + next(k for k, row in enumerate(piece, 1) if len(row) != len(heading))
+                number = len(texts[0]) + next(k for k, row in enumerate(piece, 1) if len(row) != len(heading))
                 raise UnreadableFile(f"{path}, row {number} does not have {len(heading)} values, one for each column.")
-            for place, column in enumerate(written):
+            for place, column in enumerate(texts):
                 column.extend(map(itemgetter(place), piece))
     except csv.Error as problem:
         raise UnreadableFile(f"{path} is not a CSV file: {problem}.") from None
     if not heading:
         raise UnreadableFile(f"{path} is empty; its first line names the columns.")
     columns: list[Sequence[Value]] = []
-    for name, column in zip(heading, written, strict=True):
-        meant: dict[str, Value] = {value: value for value in column}
-        if any(value != value.strip() for value in meant):
+    for name, column in zip(heading, texts, strict=True):
+        null_or_value: dict[str, Value] = {value: value for value in column}
+        if any(value != value.strip() for value in null_or_value):
             raise UnreadableFile(f"{path} has a value with blanks around it in column {name!r}.", "Remove them.")
-        if "NULL" in meant:
-            meant["NULL"] = None
-            columns.append(list(map(meant.__getitem__, column)))
+        if "NULL" in null_or_value:
+            null_or_value["NULL"] = None
+            columns.append(list(map(null_or_value.__getitem__, column)))
         else:
             columns.append(column)
-    return heading, columns, len(written[0])
+    return heading, columns, len(texts[0])

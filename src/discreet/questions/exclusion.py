@@ -1,4 +1,4 @@
-"""How many of several conditions one row can meet at once.
+"""The number of conditions that one row can meet at once.
 
 The answer bounds how many counts one row changes, so it may be too large but never too small. A row is looked at
 through its *readings* only: a term read as a type, two terms compared, a text against a pattern. The literals of the
@@ -19,8 +19,8 @@ from ..exact.arrays import Array, BoolArray, IntArray
 from .conditions import Condition
 from .expressions import Compare, Joined, Literal, Member, Missing, Term, Test, atoms
 
-#: Beyond this many combinations (times conditions) the conditions are taken to go together.
-MOST_WORK = 20_000_000
+#: Maximum number of combinations (times conditions) to check; beyond it one row is assumed to meet them all.
+MAX_COMBINATIONS = 20_000_000
 
 #: Truth in three values, so that AND is the minimum, OR the maximum and NOT the opposite sign.
 TRUE, UNKNOWN, FALSE = 1, 0, -1
@@ -30,7 +30,7 @@ Truths = NDArray[np.int8]
 
 
 def most_together(conditions: Sequence[Condition | None], where: Condition | None = None) -> int:
-    """An upper bound on how many of the conditions hold for one row that meets ``where``; None always holds.
+    """Return an upper bound on how many of the conditions hold for one row that meets ``where``; None always holds.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def _conjuncts(test: Test) -> list[Test]:
 
 
 def _separate(tests: list[Test]) -> list[list[Test]]:
-    """The tests in classes that look at no column of one another; the classes' bounds add up."""
+    """Return the tests in classes that look at no column of one another; the classes' bounds add up."""
     classes: list[tuple[set[str], list[Test]]] = []
     for test in tests:
         columns = set(Condition(test).columns)
@@ -75,7 +75,7 @@ def _most_of(tests: list[Test], filters: Iterable[Test]) -> int:
     filters = [test for test in filters if Condition(test).columns <= columns]
     for used in (filters, []):
         grid = _Grid([*tests, *used])
-        if prod(grid.shape) * (len(grid.atoms) + len(tests) + 1) <= MOST_WORK and len(grid.shape) <= 30:
+        if prod(grid.shape) * (len(grid.atoms) + len(tests) + 1) <= MAX_COMBINATIONS and len(grid.shape) <= 30:
             return grid.most(tests, used)
     return len(tests)
 
@@ -85,10 +85,10 @@ class _Grid:
 
     def __init__(self, tests: list[Test]) -> None:
         self.atoms = list(dict.fromkeys(atom for test in tests for atom in atoms(test)))
-        found: dict[Hashable, list[Atom]] = {}
+        atoms_of: dict[Hashable, list[Atom]] = {}
         for atom in self.atoms:
-            found.setdefault(_key(atom), []).append(atom)
-        self.readings = {key: _Reading(axis, same) for axis, (key, same) in enumerate(found.items())}
+            atoms_of.setdefault(_key(atom), []).append(atom)
+        self.readings = {key: _Reading(axis, same) for axis, (key, same) in enumerate(atoms_of.items())}
         self.shape = [reading.places for reading in self.readings.values()]
 
     def truth(self, test: Test) -> Truths:
@@ -121,7 +121,7 @@ class _Grid:
 
 
 def _key(atom: Atom) -> Hashable:
-    """What an atom looks at."""
+    """Return the reading that an atom tests."""
     if isinstance(atom, Missing):
         return atom.left, atom.left.type
     if isinstance(atom, Member):
@@ -134,20 +134,20 @@ def _key(atom: Atom) -> Hashable:
 
 
 class _Reading:
-    """What the atoms on one reading say at each of its places: first NULL, then those that some atom tells apart."""
+    """The truth of the atoms on one reading at each of its places: NULL first, then those that atoms distinguish."""
 
-    def __init__(self, axis: int, found: list[Atom]) -> None:
+    def __init__(self, axis: int, atoms: list[Atom]) -> None:
         self.axis = axis
-        self.term = found[0].left
-        ordered = sorted({one for atom in found for one in _literals(atom)}, key=lambda literal: literal.value)
+        self.term = atoms[0].left
+        ordered = sorted({one for atom in atoms for one in _literals(atom)}, key=lambda literal: literal.value)
         # literals are at odd numbers, gaps at even ones; two terms are compared as if the right one were a literal,
         # and a pattern is as if it were one
         self.order = {literal: 2 * k + 1 for k, literal in enumerate(ordered)}
         places = np.arange(2 * max(1, len(ordered)) + 1)
-        known = np.array([np.where(self._holds(atom, places), TRUE, FALSE) for atom in found], dtype=np.int8)
+        known = np.array([np.where(self._holds(atom, places), TRUE, FALSE) for atom in atoms], dtype=np.int8)
         told_apart = {column.tobytes(): k for k, column in reversed(list(enumerate(np.ascontiguousarray(known.T))))}
         known = known[:, sorted(told_apart.values())]
-        self.truths = {atom: np.concatenate([[_at_null(atom)], row]) for atom, row in zip(found, known, strict=True)}
+        self.truths = {atom: np.concatenate([[_at_null(atom)], row]) for atom, row in zip(atoms, known, strict=True)}
         self.places = 1 + known.shape[1]
 
     def _holds(self, atom: Atom, places: IntArray) -> BoolArray:

@@ -13,17 +13,18 @@ from datetime import date, datetime
 
 from ..sources.sql import quoted, text_literal
 
-#: What a column of a table can be, as far as its reading matters. ``integer`` are the types whose comparison with a
+#: Kinds of columns, as far as reading them matters. ``integer`` are the types whose comparison with a
 #: 64-bit integer cannot fail: all but the unsigned 128-bit one, which is ``other``. ``timestamp`` are moments without
 #: a time zone in microseconds; those in other units, and all types not thought of here, are ``other``.
 KINDS = ("integer", "number", "text", "boolean", "date", "timestamp", "other")
 
-#: Whole numbers up to here are doubles, and no other double lies within one of them.
+#: Largest whole number such that all up to it are doubles, and no other number rounds to one of them.
 LARGEST_WHOLE = 2**53 - 1
 
 #: The types a column can be read as. A value that cannot be read so is NULL.
 READINGS = ("VARCHAR", "DOUBLE", "BIGINT", "INTEGER", "BOOLEAN", "DATE", "TIMESTAMP")
-WHOLE = {"BIGINT": 2**63, "INTEGER": 2**31}
+#: Integer types -> the first whole number above their range.
+INTEGERS = {"BIGINT": 2**63, "INTEGER": 2**31}
 NEGATED = {
     "=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "LIKE": "NOT LIKE", "NOT LIKE": "LIKE",
     "ILIKE": "NOT ILIKE", "NOT ILIKE": "ILIKE", "IS DISTINCT FROM": "IS NOT DISTINCT FROM",
@@ -31,7 +32,7 @@ NEGATED = {
 }  # fmt: skip
 FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
-#: Words that a name may be spelled like but that would be read as something else, and so stay in quotes.
+#: Names that SQL would read as something else without quotes.
 RESERVED = frozenset({
     "all", "alter", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "between", "both",
     "case", "cast", "check", "collate", "column", "connect_by_root", "constraint", "create", "cross", "cube",
@@ -49,7 +50,7 @@ RESERVED = frozenset({
 
 
 def name_text(name: str) -> str:
-    """A name in the normalised text: bare if it can be, in quotes if it must be.
+    """Return a name in the normalised text: bare if it can be, in quotes if it must be.
 
     >>> name_text("site"), name_text("family size"), name_text("select")
     ('site', '"family size"', '"select"')
@@ -99,7 +100,7 @@ class Term:
 
     @property
     def never_fills_in(self) -> bool:
-        """Whether the term is NULL wherever its column is."""
+        """True if the term is NULL wherever its column is."""
         return self.default is None and (self.inner is None or self.inner.never_fills_in)
 
     def renamed(self, names: Callable[[str], str]) -> Term:
@@ -180,7 +181,7 @@ class Joined:
         return joined(self.word, [part.renamed(names) for part in self.parts])
 
     def negated(self) -> Test:
-        """By De Morgan, which holds with NULL as well."""
+        """Negate by De Morgan, which holds with NULL as well."""
         return joined("OR" if self.word == "AND" else "AND", [part.negated() for part in self.parts])
 
 
@@ -188,7 +189,7 @@ Test = Compare | Member | Missing | Joined
 
 
 def joined(word: str, parts: list[Test]) -> Test:
-    """AND or OR of one or more tests, without parentheses that change nothing.
+    """Join one or more tests by AND or OR, without parentheses that change nothing.
 
     The order in which people write the parts, and writing one twice, mean nothing (with NULL as well), so they make no
     other question: the parts are put in one order, each once.
@@ -201,14 +202,14 @@ def joined(word: str, parts: list[Test]) -> Test:
 
 
 def compared(left: Term, op: str, right: Literal | Term) -> Compare:
-    """A comparison; of two terms, always the same one stands on the left."""
+    """Return a comparison; of two terms, always the same one stands on the left."""
     if isinstance(right, Term) and right.text < left.text:
         return Compare(right, FLIPPED.get(op, op), left)
     return Compare(left, op, right)
 
 
 def _order(test: Test) -> tuple[object, ...]:
-    """Where a test stands among others: by column, then by value, so that a range is read from its lower end."""
+    """Return the sort key of a test: by column, then by value, so that a range is read from its lower end."""
     if isinstance(test, Joined):
         return (1, test.text)
     first = test.literals[0] if isinstance(test, Member) else test.right if isinstance(test, Compare) else None
@@ -217,7 +218,7 @@ def _order(test: Test) -> tuple[object, ...]:
 
 
 def atoms(test: Test) -> Iterator[Compare | Member | Missing]:
-    """The tests that are not made of others."""
+    """Yield the tests that are not made of others."""
     if isinstance(test, Joined):
         for part in test.parts:
             yield from atoms(part)
@@ -226,7 +227,7 @@ def atoms(test: Test) -> Iterator[Compare | Member | Missing]:
 
 
 def depth(part: Test | Term | Literal) -> int:
-    """How deeply its text is nested."""
+    """Return how deeply its text is nested."""
     if isinstance(part, Joined):
         return 1 + max(depth(inner) for inner in part.parts)
     if isinstance(part, Term):

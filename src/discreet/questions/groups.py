@@ -24,7 +24,7 @@ from ..report import Json
 from .bands import BAND, Bands, judge_banded
 from .codes import find_rows, repeated_row
 from .declarations import declared_columns, declared_table, declared_values, encoded, kind_of, positions_of
-from .domains import INTEGER, MOST_GROUPS, REST, Values, domain_values, has_rest, listed_values, read_table, typed
+from .domains import INTEGER, MAX_GROUPS, REST, Values, domain_values, has_rest, listed_values, read_table, typed
 from .domains import Value as Value
 from .domains import blanks_removed as blanks_removed
 from .domains import split_domain as split_domain
@@ -79,8 +79,8 @@ class Groups:
         judge_banded(self.columns, self.kinds, self.values, self.bands)
         if self.cells is not None:
             object.__setattr__(self, "cells", _judged_cells(self.cells, [len(values) for values in self.values]))
-        if self.size > MOST_GROUPS:
-            raise InvalidInput(f"{self.size} groups are too many.", f"Declare at most {MOST_GROUPS}.")
+        if self.size > MAX_GROUPS:
+            raise InvalidInput(f"{self.size} groups are too many.", f"Declare at most {MAX_GROUPS}.")
         if self.zeros and not (min(self.zeros) >= 0 and max(self.zeros) < self.size):
             raise InvalidInput("a structural zero is the number of a declared group.", argument="zeros")
         if len(self.zeros) == self.size:
@@ -88,21 +88,21 @@ class Groups:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no group was found; groups that are declared are at least one, and list no empty cells."""
+        """True if no group was found; groups that are declared are at least one, and list no empty cells."""
         return self.cells is not None and not len(self.cells) and not any(map(len, self.values)) and not self.zeros
 
     @cached_property
     def size(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return prod(len(values) for values in self.values) if self.cells is None else len(self.cells)
 
     @property
     def live(self) -> int:
-        """How many groups can have rows."""
+        """The number of groups that can have rows."""
         return self.size - len(self.zeros)
 
     def codes(self) -> IntArray:
-        """For each group, the position of its value among ``values`` of each column; shape (size, columns)."""
+        """Return for each group the position of its value among ``values`` of each column; shape (size, columns)."""
         if self.cells is not None:
             return self.cells
         codes = np.empty((self.size, len(self.columns)), dtype=np.int64)
@@ -112,7 +112,7 @@ class Groups:
         return codes
 
     def index(self, codes: IntArray) -> IntArray:
-        """The number of the group of each row of codes; -1 where it is not declared.
+        """Return the number of the group of each row of codes; -1 where it is not declared.
 
         Parameters
         ----------
@@ -131,12 +131,12 @@ class Groups:
         return np.where(known, number, -1)
 
     def labels(self, column: int) -> list[Value]:
-        """The value of each group in one column."""
+        """Return the value of each group in one column."""
         values = list(self.values[column])
         return list(map(values.__getitem__, self.codes()[:, column].tolist()))
 
     def label(self, group: int) -> tuple[Value, ...]:
-        """The values of one group."""
+        """Return the values of one group."""
         if self.cells is not None:
             codes = self.cells[group].tolist()
         else:
@@ -144,7 +144,7 @@ class Groups:
         return tuple(values[code] for values, code in zip(self.values, codes, strict=True))
 
     def to_json(self) -> dict[str, Json]:
-        """As JSON: everything, and the same for equal groups however they were declared.
+        """Return everything as JSON, the same for equal groups however they were declared.
 
         Numbers at equal steps are a range (first, last, step), and cells that are the whole product are not listed.
         Bands, and which columns have a group for the rest, are stated where there are any.
@@ -173,7 +173,7 @@ class Groups:
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> Groups:
-        """Groups from what ``to_json`` gave, checked again from the start.
+        """Make groups from what ``to_json`` gave, checked again from the start.
 
         >>> groups = read_domain(["site=1..6"], ["site"])
         >>> Groups.from_json(groups.to_json()) == groups
@@ -225,7 +225,7 @@ TOTAL = Groups((), (), ())
 
 
 def domain_column(text: str) -> str:
-    """The column that a domain such as ``site=1..6`` is for.
+    """Return the column that a domain such as ``site=1..6`` is for.
 
     >>> domain_column("site=1..6"), domain_column('"a=b"=1,2')
     ('site', 'a=b')
@@ -234,7 +234,7 @@ def domain_column(text: str) -> str:
 
 
 def read_domain(texts: str | Sequence[str], by: Sequence[str]) -> Groups:
-    """Every combination of the values declared for each column.
+    """Return every combination of the values declared for each column.
 
     Parameters
     ----------
@@ -251,18 +251,18 @@ def read_domain(texts: str | Sequence[str], by: Sequence[str]) -> Groups:
     >>> read_domain(["plan=1,2,NULL", "county=01,02"], ["county", "plan"]).values
     (('01', '02'), (1, 2, None))
     """
-    found: dict[str, Values] = {}
+    domains: dict[str, Values] = {}
     for text in [texts] if isinstance(texts, str) else texts:
         name, body = split_domain(text)
         column = _group_column(name, by)
-        if column in found:
+        if column in domains:
             raise InvalidInput(f"the domain of {column!r} is given twice.", "Give it once.", argument="domain")
-        found[column] = domain_values(column, body)
-    return _product(found, by)
+        domains[column] = domain_values(column, body)
+    return _product(domains, by)
 
 
 def groups_from(groups: Mapping[str, Iterable[object]] | Iterable[object], by: Sequence[str]) -> Groups:
-    """Groups from Python: values for each column (every combination), or one row for each group.
+    """Make groups from Python: values for each column (every combination), or one row for each group.
 
     Parameters
     ----------
@@ -279,20 +279,20 @@ def groups_from(groups: Mapping[str, Iterable[object]] | Iterable[object], by: S
     2
     """
     if isinstance(groups, Mapping):
-        found: dict[str, Values] = {}
+        domains: dict[str, Values] = {}
         for name, values in groups.items():
             column = _group_column(name, by)
             if isinstance(values, str | bytes) or not isinstance(values, Iterable):
                 raise WrongType.must_be(
                     f"the domain of {column!r}", "a list of values or a range", values, argument="domain"
                 )
-            found[column] = values if isinstance(values, range) else declared_values(values, column)
-        return _product(found, by)
+            domains[column] = values if isinstance(values, range) else declared_values(values, column)
+        return _product(domains, by)
     return _groups_of_columns(*declared_columns(groups, by), by)
 
 
 def read_groups(path: str | Path, by: Sequence[str]) -> Groups:
-    """Groups listed in a CSV file (.tsv: with tabs): a heading that names the GROUP BY columns, a row for each group.
+    """Read groups from a CSV file (.tsv: with tabs): a heading of GROUP BY columns, and a row for each group.
 
     A column is of whole numbers if all its values are written as such, else of texts. NULL stands for the rows
     without a value; a text that reads NULL can only be declared in Python or by ``--domain``.
@@ -307,7 +307,7 @@ def read_groups(path: str | Path, by: Sequence[str]) -> Groups:
 
 
 def with_zeros(groups: Groups, zeros: str | Path | Iterable[object]) -> Groups:
-    """The same groups, some of which cannot have rows: these are published as 0 without noise.
+    """Return the same groups, some of which cannot have rows: these are published as 0 without noise.
 
     Parameters
     ----------
@@ -322,11 +322,11 @@ def with_zeros(groups: Groups, zeros: str | Path | Iterable[object]) -> Groups:
     if not size:
         return groups
     matched = _match(groups, heading, columns, size, where)
-    met = np.zeros(size, dtype=bool)
-    met[matched[matched >= 0]] = True
-    if not met.all():
+    is_matched = np.zeros(size, dtype=bool)
+    is_matched[matched[matched >= 0]] = True
+    if not is_matched.all():
         raise InvalidInput(
-            f"{where}, row {int(np.argmin(met)) + 1} is not a declared group; a structural zero is one of the "
+            f"{where}, row {int(np.argmin(is_matched)) + 1} is not a declared group; a structural zero is one of the "
             "declared groups.",
             "Declare the group, or leave the row out.",
             argument="zeros",
@@ -335,21 +335,21 @@ def with_zeros(groups: Groups, zeros: str | Path | Iterable[object]) -> Groups:
 
 
 def read_sizes(path: str | Path | Iterable[object], groups: Groups) -> IntArray:
-    """The public size of each group, from a CSV file (or rows, as mappings): some or all group columns, and ``size``.
+    """Read the public size of each group from a CSV file (or mappings): some or all group columns, and ``size``.
 
     Each group takes the size of the row that has its values; every group needs one. Rows of other groups are ignored.
     """
     where = str(path) if isinstance(path, str | Path) else "the sizes"
     heading, columns, size = declared_table(path, (*groups.columns, "size"))
     place = positions_of(heading, ["size"], where)[0]
-    written, codes = encoded(columns.pop(place), size)
-    for code, value in enumerate(written):
+    size_texts, codes = encoded(columns.pop(place), size)
+    for code, value in enumerate(size_texts):
         if not INTEGER.fullmatch(str(value)) or not 0 <= int(str(value)) <= LARGEST_WHOLE:
             row = int(np.argmax(codes == code)) + 1
             raise InvalidInput.must_be(
                 f"{where}, row {row}: a size", "a whole number from 0", str(value)[:40], argument="sizes"
             )
-    sizes = np.array([int(str(value)) for value in written], dtype=np.int64)[codes]
+    sizes = np.array([int(str(value)) for value in size_texts], dtype=np.int64)[codes]
     matched = _match(groups, [*heading[:place], *heading[place + 1 :]], columns, size, where)
     if (missing := np.flatnonzero(matched < 0)).size:
         raise InvalidInput(
@@ -412,7 +412,7 @@ def _judged_cells(cells: IntArray, lengths: list[int]) -> IntArray:
 
 
 def _as_range(values: Values) -> dict[str, list[int]] | None:
-    """Whole numbers at equal steps, as the first, the last and the step; None for other values."""
+    """Return whole numbers at equal steps as the first, the last and the step; None for other values."""
     numbers = [value for value in values if type(value) is int] if isinstance(values, tuple) else values
     if not numbers or len(numbers) < len(values):
         return None
@@ -457,7 +457,7 @@ def _product(domains: Mapping[str, Values], by: Sequence[str]) -> Groups:
 
 
 def _groups_of_columns(columns: list[Sequence[Value]], size: int, by: Sequence[str], as_texts: bool = False) -> Groups:
-    """Groups from one column of values for each of ``by``; texts may stand for numbers."""
+    """Make groups from one column of values for each of ``by``; texts may stand for numbers."""
     if not by or not size:
         raise InvalidInput("a list of groups needs GROUP BY columns and at least one group.", argument="groups")
     values, codes = [], np.empty((size, len(by)), dtype=np.int64)
@@ -469,7 +469,7 @@ def _groups_of_columns(columns: list[Sequence[Value]], size: int, by: Sequence[s
 
 
 def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], size: int, where: str) -> IntArray:
-    """For each group, the row that has its values in the columns of the heading; -1 if none has."""
+    """Return for each group the row that has its values in the columns of the heading; -1 if none has."""
     for name in heading:
         if not any(name.casefold() == column.casefold() for column in groups.columns):
             raise InvalidInput(
@@ -496,5 +496,5 @@ def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], s
         raise InvalidInput(
             f"{where}, row {int(known[again]) + 1} repeats the values of a row before it.", "Leave it out."
         )
-    found = find_rows(groups.codes()[:, chosen], table[known], lengths)
-    return np.where(found < 0, -1, known[found])
+    rows = find_rows(groups.codes()[:, chosen], table[known], lengths)
+    return np.where(rows < 0, -1, known[rows])

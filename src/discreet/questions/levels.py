@@ -1,4 +1,4 @@
-"""Levels: the totals that a question asks for beside its groups, read from ROLLUP, CUBE and GROUPING SETS.
+"""Levels: the totals that a question asks for besides its groups, read from ROLLUP, CUBE and GROUPING SETS.
 
 A level is a set of the GROUP BY columns: its counts are by these columns, summed over the others. The finest level has
 all columns, and the counts of every other level are sums of its counts.
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 #: For each level the numbers of its columns among those of GROUP BY, ascending. The finest comes first.
 Levels = tuple[tuple[int, ...], ...]
 
-#: More levels than this are a mistake: CUBE of seven columns has 128.
-MOST_LEVELS = 64
+#: Maximum number of levels; more are a mistake (CUBE of seven columns has 128).
+MAX_LEVELS = 64
 
 _SEVERAL = ("Rollup", "Cube", "GroupingSets")
 
 
 def grouped_items(group: Expression) -> list[Expression]:
-    """The expressions that GROUP BY names, wherever ROLLUP, CUBE and GROUPING SETS have them, each once."""
-    found: list[Expression] = []
+    """Return the expressions that GROUP BY names, wherever ROLLUP, CUBE and GROUPING SETS have them, each once."""
+    items: list[Expression] = []
     for item in group.expressions:
         item = bare(item)
         if type(item).__name__ not in _SEVERAL:
-            found.append(item)
+            items.append(item)
             continue
-        known = {duckdb_sql(one).casefold() for one in found}
+        known = {duckdb_sql(one).casefold() for one in items}
         for one in _within(item):
             if (text := duckdb_sql(one).casefold()) not in known:
                 known.add(text)
-                found.append(one)
-    return found
+                items.append(one)
+    return items
 
 
 def read_levels(group: Expression | None, position: Callable[[Expression], int]) -> Levels:
-    """The levels that GROUP BY asks for; none if it has one only.
+    """Return the levels that GROUP BY asks for; none if it has one only.
 
     Parameters
     ----------
@@ -61,18 +61,18 @@ def read_levels(group: Expression | None, position: Callable[[Expression], int])
 
 
 def ordered(levels: Iterable[Iterable[int]], columns: int) -> Levels:
-    """Levels in their order, the finest first; none if there is one only."""
-    found = sorted({tuple(sorted(set(level))) for level in levels}, key=lambda level: (-len(level), level))
-    if found and len(found[0]) < columns:
+    """Return levels in their order, the finest first; none if there is only one."""
+    unique_levels = sorted({tuple(sorted(set(level))) for level in levels}, key=lambda level: (-len(level), level))
+    if unique_levels and len(unique_levels[0]) < columns:
         raise refused(
             "no level of GROUPING SETS has all columns, and people are counted there first",
             "Add one with all of them, or ask each level as a question of its own.",
         )
-    return tuple(found) if len(found) > 1 else ()
+    return tuple(unique_levels) if len(unique_levels) > 1 else ()
 
 
 def with_totals(columns: Sequence[str], totals: Iterable[str], find: Callable[[str], str]) -> Levels:
-    """The levels of a question by these columns with totals over some of them, in every combination.
+    """Return the levels of a question by these columns with totals over some of them, in every combination.
 
     >>> with_totals(["sex", "age"], ["age"], str)
     ((0, 1), (0,))
@@ -85,7 +85,7 @@ def with_totals(columns: Sequence[str], totals: Iterable[str], find: Callable[[s
 
 
 def levels_text(levels: Levels, columns: Sequence[str]) -> str:
-    """The levels as GROUP BY has them, for columns written as in SQL.
+    """Return the levels as GROUP BY has them, for columns written as in SQL.
 
     >>> levels_text(((0, 1), (0,), ()), ["a", "b"])
     'ROLLUP (a, b)'
@@ -100,12 +100,12 @@ def levels_text(levels: Levels, columns: Sequence[str]) -> str:
 
 
 def is_chain(levels: Levels) -> bool:
-    """Whether each level is a coarser one of the level before it, so that they are a tree."""
+    """Return whether each level is a coarser one of the level before it, so that they are a tree."""
     return all(set(after) < set(before) for before, after in pairwise(levels))
 
 
 def grouping_number(level: Sequence[int], columns: int) -> int:
-    """What SQL's GROUPING of all columns says of a level: a bit for each, 1 if it is summed over, the last is lowest.
+    """Return SQL's GROUPING of all columns for a level: a bit for each, 1 if it is summed over, the last lowest.
 
     >>> grouping_number((0,), 2), grouping_number((), 2)
     (1, 3)
@@ -114,7 +114,7 @@ def grouping_number(level: Sequence[int], columns: int) -> int:
 
 
 def _within(item: Expression) -> list[Expression]:
-    """The columns within one item of GROUP BY."""
+    """Return the columns within one item of GROUP BY."""
     item = bare(item)
     if type(item).__name__ not in (*_SEVERAL, "Tuple"):
         return [item]
@@ -123,7 +123,7 @@ def _within(item: Expression) -> list[Expression]:
 
 
 def _sets(item: Expression, position: Callable[[Expression], int]) -> list[frozenset[int]]:
-    """The levels of one item of GROUP BY."""
+    """Return the levels of one item of GROUP BY."""
     kind = type(item).__name__
     if kind == "GroupingSets":
         return [one for part in item.expressions for one in _sets(bare(part), position)]
@@ -131,7 +131,7 @@ def _sets(item: Expression, position: Callable[[Expression], int]) -> list[froze
     if kind == "Rollup":
         return [frozenset().union(*parts[:size]) for size in range(len(parts), -1, -1)]
     if kind == "Cube":
-        if 2 ** len(parts) > MOST_LEVELS:
+        if 2 ** len(parts) > MAX_LEVELS:
             raise _too_many()
         sizes = range(len(parts), -1, -1)
         return [frozenset().union(*some) for size in sizes for some in combinations(parts, size)]
@@ -139,20 +139,20 @@ def _sets(item: Expression, position: Callable[[Expression], int]) -> list[froze
 
 
 def _limited(levels: Iterable[frozenset[int]]) -> list[frozenset[int]]:
-    found = list(dict.fromkeys(levels))
-    if len(found) > MOST_LEVELS:
+    unique_levels = list(dict.fromkeys(levels))
+    if len(unique_levels) > MAX_LEVELS:
         raise _too_many()
-    return found
+    return unique_levels
 
 
 def _too_many() -> InvalidInput:
-    return refused(f"that is more than {MOST_LEVELS} levels", "Use ROLLUP, or name the levels by GROUPING SETS.")
+    return refused(f"that is more than {MAX_LEVELS} levels", "Use ROLLUP, or name the levels by GROUPING SETS.")
 
 
 def refuse_stray_grouping(item: Expression, levels: Levels) -> None:
     """Refuse GROUPING() where every row is of one level."""
     if not levels:
         raise refused(
-            f"{shown(item)} tells totals from groups, and the question has no totals",
+            f"{shown(item)} distinguishes totals from groups, but the question has no totals",
             "Leave it out, or group by ROLLUP (...).",
         )

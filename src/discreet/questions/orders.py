@@ -17,7 +17,7 @@ from .groups import Groups
 
 
 def canonical(groups: Groups) -> Groups:
-    """The same groups in an order of their own: values ascending, then NULL and the rest; groups by their values.
+    """Return the same groups in canonical order: values ascending, then NULL and the rest; groups by their values.
 
     Bands stay in the order of their edges.
 
@@ -44,7 +44,7 @@ def canonical(groups: Groups) -> Groups:
 
 
 def places_in(groups: Groups, other: Groups) -> IntArray:
-    """For each group, the number of the group with the same values in ``other``, which has the same ones.
+    """Return for each group the number of the group with the same values in ``other``, which has the same ones.
 
     >>> from .groups import read_domain
     >>> places_in(read_domain(["site=3,1,2"], ["site"]), read_domain(["site=1..3"], ["site"])).tolist()
@@ -60,7 +60,7 @@ def places_in(groups: Groups, other: Groups) -> IntArray:
 
 
 def _codes_among(groups: Groups, known: tuple[Values, ...]) -> IntArray:
-    """For each group, the place of its value of each column among the known ones; -1 where it is not among them."""
+    """Return for each group the place of each column's value among the known ones; -1 where it is not known."""
     codes = groups.codes().copy()
     for column, (mine, theirs) in enumerate(zip(groups.values, known, strict=True)):
         order = {value: place for place, value in enumerate(theirs)}
@@ -69,7 +69,7 @@ def _codes_among(groups: Groups, known: tuple[Values, ...]) -> IntArray:
 
 
 def _ascending(values: Values) -> Values:
-    """The values in ascending order (texts by code points), then NULL, then the rest."""
+    """Return the values in ascending order (texts by code points), then NULL, then the rest."""
     if isinstance(values, range):
         return values if values.step > 0 else values[::-1]
     known = sorted(value for value in listed_values(values) if value is not None)

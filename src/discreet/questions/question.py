@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..names import nearest
-from ..wording import first_of
+from ..wording import first_of, nearest
 from .band_expressions import BAND_NODES, BandExpression, read_band_expression
 from .conditions import Condition, column_name, only, refused, shown
 from .exclusion import most_together
@@ -35,8 +34,8 @@ from .selecting import (
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
 
-#: What a question may ask for.
-MOST_COUNTS = 1_000
+#: Maximum number of counts in a question.
+MAX_COUNTS = 1_000
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Question:
     """Counts of the rows of one table, by group.
 
     ``table`` is the table's name, behind its schema and a dot if the name is ``qualified``. ``levels`` are the totals
-    it asks for beside its groups (:mod:`~.levels`); none if it asks for the groups alone. ``bands`` are those that
+    it asks for besides its groups (:mod:`~.levels`); none if it asks for the groups alone. ``bands`` are those that
     the text has for columns of ``by``, and ``headings`` their names there; a plan takes both out of the question and
     keeps them with the groups (:attr:`plain`).
 
@@ -111,7 +110,7 @@ class Question:
         return max(1, most_together([count.condition for count in self.aggregates], self.where))
 
     def bind(self, columns: Iterable[str], table: str | None = None) -> Question:
-        """The same question with each name spelled as the table spells it: exactly, or ignoring case if unique.
+        """Return the same question with each name spelled as the table spells it: exactly, or ignoring case if unique.
 
         Parameters
         ----------
@@ -137,7 +136,7 @@ class Question:
 
 
 def find_column(name: str, columns: Iterable[str]) -> str:
-    """The column meant by a name: the one spelled so, else the only one spelled so ignoring case.
+    """Return the column meant by a name: the one spelled so, else the only one spelled so ignoring case.
 
     >>> find_column("Site", ["site", "year"])
     'site'
@@ -151,8 +150,8 @@ def find_column(name: str, columns: Iterable[str]) -> str:
     if alike:
         raise refused(f"{name!r} could be any of the columns {', '.join(map(repr, alike))}", "Spell it exactly.")
     near = nearest(name, known)
-    meant = f"Did you mean {near!r}? " if near else ""
-    raise refused(f"there is no column {name!r}", f"{meant}The columns are {first_of(known)}.")
+    suggestion = f"Did you mean {near!r}? " if near else ""
+    raise refused(f"there is no column {name!r}", f"{suggestion}The columns are {first_of(known)}.")
 
 
 def read_question(sql: str, *, unit: str) -> Question:
@@ -231,12 +230,12 @@ def _read_question(sql: str, unit: str) -> Question:
     question = Question(table, where, by, tuple(counts), qualified, levels)
     if not any(bands):
         return question
-    own = tuple(column if band is None else headings.get(band, column) for column, band in zip(by, bands, strict=True))
-    return replace(question, bands=bands, headings=own)
+    labels = tuple(name if band is None else headings.get(band, name) for name, band in zip(by, bands, strict=True))
+    return replace(question, bands=bands, headings=labels)
 
 
 def _named_bands(select: Expression, names: frozenset[str]) -> dict[str, BandExpression]:
-    """The bands among what is selected that have a name of their own."""
+    """Return the bands among what is selected that have a name of their own."""
     aliases = [item for item in select.expressions if type(item).__name__ == "Alias"]
     return {
         str(item.alias): read_band_expression(item.this, names)
@@ -246,7 +245,7 @@ def _named_bands(select: Expression, names: frozenset[str]) -> dict[str, BandExp
 
 
 @dataclass(frozen=True)
-class View:
+class TableView:
     """A view that is nothing but a choice of columns and rows of one table.
 
     ``names`` maps the view's columns to the table's; None: all columns under their own names. The table is named as in
@@ -259,13 +258,13 @@ class View:
     qualified: bool = False
 
     def column(self, name: str) -> str:
-        """The table's column behind a column of the view."""
+        """Return the table's column behind a column of the view."""
         if self.names is None:
             return name
-        return dict(self.names)[find_column(name, [own for own, _ in self.names])]
+        return dict(self.names)[find_column(name, [alias for alias, _ in self.names])]
 
 
-def read_view(view_sql: str) -> View:
+def read_view(view_sql: str) -> TableView:
     """Read a view's definition (``CREATE VIEW ... AS SELECT ...`` or the SELECT alone).
 
     >>> read_view("CREATE VIEW adults AS SELECT id AS person, age FROM people WHERE age >= 18;").column("person")
@@ -278,7 +277,7 @@ def read_view(view_sql: str) -> View:
     raise too_deep("a view")
 
 
-def _read_view(view_sql: str) -> View:
+def _read_view(view_sql: str) -> TableView:
     node = only_statement(view_sql, "a view")
     headings: list[str] | None = None
     if type(node).__name__ == "Create":
@@ -297,7 +296,7 @@ def _read_view(view_sql: str) -> View:
     where = where_of(node, tables)
     if len(node.expressions) == 1 and type(node.expressions[0]).__name__ == "Star" and headings is None:
         only(node.expressions[0])
-        return View(table, where, None, qualified)
+        return TableView(table, where, None, qualified)
     names: list[tuple[str, str]] = []
     for place, item in enumerate(node.expressions):
         alias = None
@@ -311,13 +310,13 @@ def _read_view(view_sql: str) -> View:
             )
         column = column_name(item, tables)
         names.append((headings[place] if headings is not None and place < len(headings) else alias or column, column))
-    if len({own.casefold() for own, _ in names}) < len(names):
+    if len({name.casefold() for name, _ in names}) < len(names):
         raise refused("the view has two columns of one name", "Give each its own name.")
-    return View(table, where, tuple(names), qualified)
+    return TableView(table, where, tuple(names), qualified)
 
 
 def expand_view(question: Question, view_sql: str) -> Question:
-    """The question asked of a view, as a question of the table behind it; the view is judged by the same rules.
+    """Return the question asked of a view, as a question of the table behind it; the view is judged by the same rules.
 
     Group columns then have the table's names, in the same order; counts keep their headings.
 
@@ -332,7 +331,7 @@ def expand_view(question: Question, view_sql: str) -> Question:
 
 
 def _heading(place: int, condition: Condition | None) -> str:
-    """The heading of a count that was given none: what it is and, from the second on, its place."""
+    """Return the heading of a count that was given none: what it is and, from the second on, its place."""
     return ("count" if condition is None else "count_if") + ("" if place == 0 else f"_{place + 1}")
 
 
@@ -345,15 +344,15 @@ def _judge_selection(selected: list[str], by: tuple[str, ...], counts: list[Aggr
     for column in by:
         if column.casefold() not in {name.casefold() for name in selected}:
             raise refused(
-                f"{column!r} is grouped but not selected, so readers could not tell its counts apart",
+                f"{column!r} is grouped but not selected, so readers could not distinguish its counts",
                 "Select it as well.",
             )
     if len(selected) > len(by):
         raise refused("a column is selected twice", "Select each column once.")
     if not counts:
         raise refused("the question counts nothing", "Select COUNT(*).")
-    if len(counts) > MOST_COUNTS:
-        raise refused(f"{len(counts)} counts are too many", f"Ask for at most {MOST_COUNTS}, or use GROUP BY.")
+    if len(counts) > MAX_COUNTS:
+        raise refused(f"{len(counts)} counts are too many", f"Ask for at most {MAX_COUNTS}, or use GROUP BY.")
     headings = [name.casefold() for name in (*by, *(count.name for count in counts))]
     for heading in headings:
         if headings.count(heading) > 1:

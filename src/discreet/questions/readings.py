@@ -70,12 +70,12 @@ def _refuse_other_texts(test: Compare | Member, column: str, kind: str, text: st
 
 
 def reading_notes(question: Question, kinds: Mapping[str, str]) -> tuple[str, ...]:
-    """What a person should know about how a question reads the columns of its table, of which each has a kind.
+    """Return what a person should know about how a question reads the columns of its table, of which each has a kind.
 
     Raises
     ------
     InvalidInput
-        When a comparison cannot hold for any row.
+        If a comparison cannot hold for any row.
 
     Examples
     --------

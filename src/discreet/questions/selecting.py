@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, InWords
-from ..names import in_sql
 from ..sources.parsing import duckdb_sql, parse_sql
+from ..wording import in_sql
 from .band_expressions import BAND_NODES, BandExpression, no_bands, read_band_expression
 from .conditions import Condition, bare, column_name, only, read_condition, refused, shown
 from .expressions import Missing, Term
@@ -18,8 +18,8 @@ from .levels import Levels, grouped_items, read_levels
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
 
-#: What a question may be long: hostile input must not keep the reader busy.
-LONGEST_SQL = 200_000
+#: Maximum length of a question: hostile input must not keep the parser busy.
+MAX_SQL_CHARACTERS = 200_000
 
 
 @lru_cache(maxsize=32)
@@ -33,8 +33,8 @@ def only_statement(sql: str, what: str) -> Expression:
     """Parse text that holds one statement. Its own words in errors are the request's, never the data's."""
     if not isinstance(sql, str):
         raise InvalidInput.must_be(what, "a text of SQL", InWords(type(sql).__name__))
-    if len(sql) > LONGEST_SQL:
-        raise refused(f"{what} of {len(sql)} characters is too long", f"Keep it under {LONGEST_SQL} characters.")
+    if len(sql) > MAX_SQL_CHARACTERS:
+        raise refused(f"{what} of {len(sql)} characters is too long", f"Keep it under {MAX_SQL_CHARACTERS} characters.")
     if "\0" in sql or any(0xD800 <= ord(letter) <= 0xDFFF for letter in sql):
         raise refused(f"{what} holds an invalid character", "Leave it out.")
     from sqlglot.errors import SqlglotError
@@ -95,7 +95,7 @@ def judge_clauses(select: Expression) -> None:
 
 
 def table_of(select: Expression) -> tuple[str, frozenset[str], bool]:
-    """The table, the names that may stand before its columns (in lower case), and whether it stands behind a schema."""
+    """Return the table, the names that may qualify its columns (in lower case), and whether a schema precedes it."""
     source = select.args.get("from_")
     if source is None:
         raise refused("the question names no table", "Add FROM and the table's name.")
@@ -138,13 +138,13 @@ def where_of(select: Expression, names: frozenset[str]) -> Condition | None:
 def grouped_by(
     select: Expression, names: frozenset[str], named: Mapping[str, BandExpression]
 ) -> tuple[tuple[str, ...], tuple[BandExpression | None, ...]]:
-    """The columns of GROUP BY, and for each the bands that are written there, or selected under a name that stands
+    """Return the columns of GROUP BY, and for each the bands written there, or selected under a name that stands
     there (``named``, in lower case)."""
     group = select.args.get("group")
     if group is None:
         return (), ()
     if group.args.get("all"):
-        raise refused("GROUP BY ALL does not say by what", "Name the columns.")
+        raise refused("GROUP BY ALL names no columns", "Name the columns.")
     if any(group.args.get(part) for part in ("totals", "rollup", "cube", "grouping_sets")):
         raise refused("WITH ROLLUP and WITH TOTALS are not accepted", "Write GROUP BY ROLLUP (region, county).")
     only(group, "expressions")
@@ -162,7 +162,7 @@ def grouped_by(
 def _grouped_column(
     item: Expression, names: frozenset[str], named: Mapping[str, BandExpression]
 ) -> tuple[str, BandExpression | None]:
-    """A column of GROUP BY, and its bands if it has some."""
+    """Return a column of GROUP BY, and its bands if it has some."""
     if type(item).__name__ == "Literal":
         raise refused(f"GROUP BY {shown(item)} is not by a column", "Name the columns, or add a column to the table.")
     if type(item).__name__ in BAND_NODES:
@@ -171,14 +171,14 @@ def _grouped_column(
     if type(item).__name__ != "Column":
         raise no_bands(item)
     column = column_name(item, names)
-    found = named.get(column.casefold())
-    return (column, None) if found is None else (found.column, found)
+    expression = named.get(column.casefold())
+    return (column, None) if expression is None else (expression.column, expression)
 
 
 def levels_of(
     select: Expression, names: frozenset[str], by: Sequence[str], named: Mapping[str, BandExpression]
 ) -> Levels:
-    """The levels that ROLLUP, CUBE or GROUPING SETS ask for, by the numbers of the columns; none without them."""
+    """Return the levels of ROLLUP, CUBE or GROUPING SETS, by the numbers of the columns; none without them."""
     known = [column.casefold() for column in by]
     return read_levels(
         select.args.get("group"), lambda item: known.index(_grouped_column(item, names, named)[0].casefold())
@@ -186,7 +186,7 @@ def levels_of(
 
 
 def counted(item: Expression, names: frozenset[str], unit: str) -> Condition | None:
-    """The condition under which a row counts in a selected item; None for every row."""
+    """Return the condition under which a row counts in a selected item; None for every row."""
     name = type(item).__name__
     if name == "Filter":
         only(item, "this", "expression")
@@ -265,8 +265,8 @@ def _plain_count(item: Expression, names: frozenset[str], unit: str) -> Conditio
 
 
 def _case(node: Expression, names: frozenset[str], zero: bool) -> Condition:
-    """CASE WHEN condition THEN 1 [ELSE 0] END; in COUNT, where 0 would count as well, without ELSE."""
-    wanted = "SUM(CASE WHEN condition THEN 1 ELSE 0 END)" if zero else "COUNT(CASE WHEN condition THEN 1 END)"
+    """Read CASE WHEN condition THEN 1 [ELSE 0] END; in COUNT, where 0 would count as well, without ELSE."""
+    form = "SUM(CASE WHEN condition THEN 1 ELSE 0 END)" if zero else "COUNT(CASE WHEN condition THEN 1 END)"
     if type(node).__name__ == "Case":
         only(node, "ifs", "default")
         branches, other = node.args["ifs"], node.args.get("default")
@@ -280,5 +280,5 @@ def _case(node: Expression, names: frozenset[str], zero: bool) -> Condition:
         if one is not None and duckdb_sql(one) == "1" and rest in ({"0", "NULL"} if zero else {"NULL"}):
             return read_condition(branch.this, names)
     raise refused(
-        f"{shown(node)} does not add 1 for each row that meets a condition", f"Write {wanted}, or COUNT_IF(condition)."
+        f"{shown(node)} does not add 1 for each row that meets a condition", f"Write {form}, or COUNT_IF(condition)."
     )

@@ -1,1 +1,1 @@
-"""Where people's data is: tables opened so that nothing of them gets out on the way."""
+"""Tables of people's data, opened so that no value leaks on the way."""

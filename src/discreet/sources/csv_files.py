@@ -28,7 +28,7 @@ class Csv(Files):
     delimiter = ","
     typed = False
 
-    #: The file of the decoded text and the stream that writes it, the heading, and whether it was filled.
+    #: The file of the decoded text and the stream that writes it; the heading; True once the file is filled.
     _copy: tuple[Path, BinaryIO] | None = None
     _names: list[str] | None = None
     _decoded = False
@@ -95,12 +95,12 @@ class Csv(Files):
         allow_files(engine, [*self.files, *copied])
 
     def _first_record_of_zst(self) -> list[str] | None:
-        """The heading of a file that Python's own library cannot unpack; it must be one line."""
+        """Return the heading of a file that Python's own library cannot unpack; it must be one line."""
         lines = _csv_call(self.files[0], 1, "\x1f", quote="", header=False, skip_unreadable=False)
-        found = self._schema_rows(f"SELECT c0 FROM {lines} LIMIT 1")
-        if not found or found[0][0] is None:
+        records = self._schema_rows(f"SELECT c0 FROM {lines} LIMIT 1")
+        if not records or records[0][0] is None:
             return None
-        text = str(found[0][0]).removeprefix(codecs.BOM_UTF8.decode())
+        text = str(records[0][0]).removeprefix(codecs.BOM_UTF8.decode())
         if text.count('"') % 2:
             raise UnreadableFile(
                 f"cannot read {self.files[0].name}: its heading goes on after the first line.",
@@ -122,15 +122,15 @@ class Tsv(Csv):
     delimiter = "\t"
 
 
-#: The longest record of CSV, and how much is read at once, in bytes. A record that is longer than a buffer can take
-#: others with it; one that is longer than a record may be, and shorter than that, vanishes alone.
-_CSV_RECORD = 2_000_000
-_CSV_BUFFER = 128 * _CSV_RECORD
+#: Maximum length of a CSV record, and size of the read buffer, in bytes. A record longer than the maximum vanishes
+#: alone; one longer than the buffer can take others with it.
+_MAX_RECORD_BYTES = 2_000_000
+_BUFFER_BYTES = 128 * _MAX_RECORD_BYTES
 
 
 def _first_lines(lines: TextIO) -> Iterator[str]:
     """Yield lines until they have as many letters as a record may have; few packed bytes can hold an endless one."""
-    left = _CSV_RECORD
+    left = _MAX_RECORD_BYTES
     while line := lines.readline(left + 1):
         left -= len(line)
         if left < 0:
@@ -141,7 +141,7 @@ def _first_lines(lines: TextIO) -> Iterator[str]:
 def _csv_call(
     file: Path, fields: int, delimiter: str, quote: str = '"', header: bool = True, skip_unreadable: bool = True
 ) -> str:
-    """Reading a file by a fixed dialect, with nothing left to guess.
+    """Return SQL that reads a file by a fixed dialect, with nothing left to guess.
 
     Three settings keep one person's row from deciding about others' rows. In strict mode a stray quote makes the
     records after it vanish. Read in parallel, a block that begins inside quotes is misread, and its records vanish.
@@ -156,5 +156,5 @@ def _csv_call(
         f"compression = '{packed}', auto_detect = false, ignore_errors = {str(skip_unreadable).lower()}, "
         "strict_mode = false, parallel = false, null_padding = false, encoding = 'utf-8', comment = '', "
         f"new_line = '\\n', allow_quoted_nulls = {str(fields > 1).lower()}, "
-        f"buffer_size = {_CSV_BUFFER}, max_line_size = {_CSV_RECORD})"
+        f"buffer_size = {_BUFFER_BYTES}, max_line_size = {_MAX_RECORD_BYTES})"
     )

@@ -1,7 +1,7 @@
 """Encodings of CSV files: their names, and how a file in one of them becomes UTF-8.
 
 The engine's own decoders stop at the first byte that they do not know, so Python's are used. Bytes that are invalid in
-an encoding become one character that no text has, so that whoever reads a value can tell that it is unreadable.
+an encoding become one character that no text has, which marks the value as unreadable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from ..errors import InvalidInput, UnreadableFile
-from ..names import nearest
+from ..wording import nearest
 
 #: The encoding of a file for which none is declared.
 UTF8 = "utf-8"
@@ -34,7 +34,7 @@ _DECODERS = {
 ENCODINGS = tuple(_DECODERS)
 
 #: Python's names of encodings -> ours.
-_SAME = {
+_ALIASES = {
     "utf-8": UTF8, "utf-8-sig": UTF8, "iso8859-1": "latin-1", "cp1252": "windows-1252", "utf-16": "utf-16",
     "utf-16-le": "utf-16", "utf-16-be": "utf-16-be",
 }  # fmt: skip
@@ -42,14 +42,14 @@ _SAME = {
 #: Byte order marks -> the decoder of what follows, in files of UTF-16; elsewhere they are refused.
 _UTF16_MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
-#: What stands where bytes are invalid: a noncharacter of Unicode. A text that has it is unreadable as well.
+#: Replacement for invalid bytes: a noncharacter of Unicode. A text that contains it counts as unreadable too.
 UNREADABLE = "\uffff"
 
-#: Bytes that are decoded at a time.
-_CHUNK = 1 << 20
+#: Bytes decoded at a time.
+_CHUNK_BYTES = 1 << 20
 
-#: Bytes that are read at a time where the heading alone is wanted: what follows it may be damaged.
-_HEADING = 1 << 13
+#: Bytes read at a time for the heading alone: the rows after it may be damaged.
+_HEADING_CHUNK_BYTES = 1 << 13
 
 
 def _mark_unreadable(problem: UnicodeError) -> tuple[str, int]:
@@ -67,19 +67,19 @@ def read_encoding(given: str, argument: str = "encoding") -> str:
     ('latin-1', 'utf-8', 'windows-1252')
     """
     try:
-        return _SAME[codecs.lookup(given.strip()).name]
+        return _ALIASES[codecs.lookup(given.strip()).name]
     except (LookupError, ValueError):
         near = nearest(given, ENCODINGS)
-        meant = f"Did you mean {near}? " if near else ""
+        suggestion = f"Did you mean {near}? " if near else ""
         raise InvalidInput(
-            f"the encoding {given!r} is not known.", f"{meant}The encodings are {', '.join(ENCODINGS)}.",
+            f"the encoding {given!r} is not known.", f"{suggestion}The encodings are {', '.join(ENCODINGS)}.",
             argument=argument,
         ) from None  # fmt: skip
 
 
 def refuse_other_marks(file: Path, encoding: str) -> None:
     """Refuse a file whose first bytes show another encoding than was declared; they are part of its heading."""
-    with _bytes(file, _HEADING) as stream:
+    with _bytes(file, _HEADING_CHUNK_BYTES) as stream:
         first = stream.read(3)
     if first.startswith(codecs.BOM_UTF8) and encoding != UTF8:
         raise UnreadableFile(
@@ -99,7 +99,7 @@ def refuse_other_marks(file: Path, encoding: str) -> None:
 @contextmanager
 def open_text(file: Path, encoding: str) -> Iterator[TextIO]:
     """Open a file, packed by gzip or not, as text; line ends are left as they are."""
-    with _bytes(file, _HEADING) as stream:
+    with _bytes(file, _HEADING_CHUNK_BYTES) as stream:
         decoder = _decoder_name(stream, encoding)
         yield io.TextIOWrapper(stream, encoding=decoder, errors="discreet.unreadable", newline="")
 
@@ -108,7 +108,7 @@ def copy_as_utf8(file: Path, encoding: str, write: Callable[[bytes], object]) ->
     """Write the text of a file, packed by gzip or not, as UTF-8 and without its byte order mark."""
     with _bytes(file) as stream:
         decoder = codecs.getincrementaldecoder(_decoder_name(stream, encoding))("discreet.unreadable")
-        while chunk := stream.read(_CHUNK):
+        while chunk := stream.read(_CHUNK_BYTES):
             write(decoder.decode(chunk).encode())
         write(decoder.decode(b"", final=True).encode())
 
@@ -119,7 +119,7 @@ def has_unreadable_utf8(file: Path) -> bool:
     pending = False
     with _bytes(file) as stream:
         try:
-            while chunk := stream.read(_CHUNK):
+            while chunk := stream.read(_CHUNK_BYTES):
                 if not pending and chunk.isascii():
                     continue
                 if UNREADABLE in decoder.decode(chunk):
@@ -132,8 +132,8 @@ def has_unreadable_utf8(file: Path) -> bool:
 
 
 @contextmanager
-def _bytes(file: Path, size: int = _CHUNK) -> Iterator[io.BufferedReader[io.RawIOBase]]:
-    """Open a file, packed by gzip or not; so many bytes are read ahead."""
+def _bytes(file: Path, size: int = _CHUNK_BYTES) -> Iterator[io.BufferedReader[io.RawIOBase]]:
+    """Open a file, packed by gzip or not, with a read-ahead of ``size`` bytes."""
     unpacked = gzip.open if file.name.lower().endswith(".gz") else partial(open, buffering=0)
     opener = cast(Callable[[Path, str], io.RawIOBase], unpacked)
     with opener(file, "rb") as opened, io.BufferedReader(opened, size) as buffered:
@@ -141,7 +141,7 @@ def _bytes(file: Path, size: int = _CHUNK) -> Iterator[io.BufferedReader[io.RawI
 
 
 def _decoder_name(stream: io.BufferedReader[io.RawIOBase], encoding: str) -> str:
-    """Return the decoder of a file, and go on to behind its byte order mark."""
+    """Return the decoder of a file, and skip its byte order mark."""
     first = stream.peek(3)[:3]
     if encoding == UTF8 and first == codecs.BOM_UTF8:
         stream.read(3)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnreadableFile
-from ..names import find_table
+from ..wording import find_table
 from .encodings import UTF8
 from .packed import check_whole
 from .sql import quoted, text_literal
@@ -29,13 +29,13 @@ class Files(ABC):
     name
         The stem of the file, the folder or the pattern.
     files
-        Where they are.
+        Their paths.
     skip_unreadable
-        Whether a record of CSV that cannot be read vanishes.
+        True if a record of CSV that cannot be read vanishes.
     typed
-        Whether columns have types of their own; all of CSV is text.
+        True if columns have types of their own; all of CSV is text.
     named_tables
-        Whether tables have names of their own; elsewhere there is one, called after the file.
+        True if tables have names of their own; otherwise there is one, named after the file.
     shared_names
         Names that several columns of a table have, in whatever case (here in one). Those columns are not offered.
     encoding
@@ -57,14 +57,14 @@ class Files(ABC):
 
     @abstractmethod
     def _read_schemas(self) -> dict[str, Mapping[str, str]]:
-        """Each table's columns and their types, without those whose name is not theirs alone."""
+        """Return each table's columns and their types, without those whose name is not theirs alone."""
 
     @abstractmethod
     def relation(self, table: str, columns: Sequence[str]) -> str:
-        """SQL that stands after FROM and has these columns under their own names."""
+        """Return a FROM item that has these columns under their own names."""
 
     def _own(self, columns: Sequence[tuple[str, str]]) -> dict[str, str]:
-        """The columns whose name no other has, in whatever case: the engine could not tell the others apart."""
+        """Return the columns whose name no other has, in whatever case: the engine could not tell the others apart."""
         times = Counter(name.casefold() for name, _ in columns)
         self.shared_names |= {name for name, several in times.items() if several > 1}
         return {name: stored for name, stored in columns if times[name.casefold()] == 1 and name and "\0" not in name}
@@ -74,19 +74,19 @@ class Files(ABC):
         return self._read_schemas()
 
     def tables(self) -> list[str]:
-        """The names of the tables and views."""
+        """Return the names of the tables and views."""
         return list(self._schemas)
 
     def spelled(self, name: str) -> str:
-        """The table of that name: exactly, or the only one that differs in case."""
+        """Return the table of that name: exactly, or the only one that differs in case."""
         return find_table(name, self._schemas, self.name)
 
     def columns(self, table: str) -> Mapping[str, str]:
-        """The columns of a table or view and DuckDB's type of each; no row is read."""
+        """Return the columns of a table or view and DuckDB's type of each; no row is read."""
         return self._schemas[self.spelled(table)]
 
     def view(self, name: str) -> str | None:
-        """The definition of a view; None for a table."""
+        """Return the definition of a view; None for a table."""
         self.spelled(name)
         return None
 
@@ -96,7 +96,7 @@ class Files(ABC):
         return None
 
     def empty(self, table: str, columns: Sequence[str]) -> str:
-        """SQL that stands after FROM: no rows, with these columns of the same names and types."""
+        """Return a FROM item without rows, with these columns of the same names and types."""
         kinds = self.columns(table)
         listed = ", ".join(f"CAST(NULL AS {kinds[column]}) AS {quoted(column)}" for column in columns)
         return f"(SELECT {listed or '0'} LIMIT 0) AS empty"
@@ -107,11 +107,11 @@ class Files(ABC):
             check_whole(file)
 
     def last_changed(self) -> float:
-        """When one of the files was last written to, in seconds since 1970."""
+        """Return when one of the files was last written to, in seconds since 1970."""
         return max(file.stat().st_mtime for file in self.files)
 
     def states(self) -> list[tuple[int, int, int]]:
-        """What changes when a file is replaced or written to while it is read."""
+        """Return what identifies the state of each file: it changes when a file is replaced or written to."""
         return [(state.st_ino, state.st_size, state.st_mtime_ns) for state in (file.stat() for file in self.files)]
 
     @contextmanager
@@ -125,21 +125,21 @@ class Files(ABC):
 
     @property
     def may_be_unreadable(self) -> bool:
-        """Whether values may hold ``encodings.UNREADABLE``."""
+        """True if values may hold ``encodings.UNREADABLE``."""
         return False
 
     @contextmanager
     def engine(self, *, ordered: bool = False, watched: bool = False, memory: str = "50%") -> Iterator[Any]:
-        """A connection that can read these files, write nowhere and load nothing.
+        """Yield a connection that can read these files, write nowhere and load nothing.
 
         Parameters
         ----------
         ordered
-            Whether rows come in the order they are stored in.
+            True if rows must come in stored order.
         watched
-            Whether the engine keeps account of how far it is, for ``query_progress()``.
+            True if the engine must track its progress, for ``query_progress()``.
         memory
-            The most memory it takes, of the machine's or in bytes.
+            Maximum memory, as a share of the machine's or in bytes.
         """
         with open_engine(self._admit, ordered=ordered, watched=watched, memory=memory) as engine:
             yield engine
@@ -149,7 +149,7 @@ class Files(ABC):
         allow_files(engine, self.files)
 
     def _schema_rows(self, sql: str, file: Path | None = None) -> list[tuple[Any, ...]]:
-        """The answer to a question about the schema, of one file or all; the engine's words are withheld here too."""
+        """Return the answer to a question about the schema of one file or all; the engine's words are withheld."""
         try:
             with self.engine() as engine:
                 return list(engine.execute(sql).fetchall())
@@ -184,7 +184,7 @@ def open_engine(
     watched: bool = False,
     memory: str = "50%",
 ) -> Iterator[Any]:
-    """A DuckDB connection in memory that writes nowhere, loads nothing and acts on no statistics of rows.
+    """Yield a DuckDB connection in memory that writes nowhere, loads nothing and acts on no statistics of rows.
 
     Parameters
     ----------
@@ -195,8 +195,8 @@ def open_engine(
     """
     import duckdb
 
-    own = {"preserve_insertion_order": str(ordered).lower(), "memory_limit": memory}
-    engine = duckdb.connect(":memory:", config={**_SETTINGS, **own})
+    settings = {"preserve_insertion_order": str(ordered).lower(), "memory_limit": memory}
+    engine = duckdb.connect(":memory:", config={**_SETTINGS, **settings})
     try:
         admit(engine)
         _switch_off_what_reads_statistics(engine)
@@ -209,10 +209,10 @@ def open_engine(
 
 
 def _set_progress(engine: duckdb.DuckDBPyConnection, watched: bool) -> None:
-    """Let the engine count how far it is, or not; it prints nothing beside our own output.
+    """Switch the engine's progress counter on or off; it prints nothing into our own output.
 
-    In a notebook these settings need ipywidgets, and the engine refuses even to keep them as they are without it. So
-    they are left alone unless they must change; without them nobody is told how far it is.
+    In a notebook these settings need ipywidgets, without which the engine refuses to set them, even unchanged. So they
+    are set only if they must change; otherwise progress is unknown.
     """
     import duckdb
 
@@ -223,7 +223,7 @@ def _set_progress(engine: duckdb.DuckDBPyConnection, watched: bool) -> None:
             engine.execute(f"SET enable_progress_bar = {str(watched).lower()}")
 
 
-#: The rules of the engine's optimiser that stay on: they choose columns and expressions, and look at nothing else.
+#: Optimiser rules that stay on: they choose columns and expressions, and use no statistics.
 _HARMLESS_RULES = ("unused_columns", "column_lifetime", "common_subexpressions")
 
 
@@ -241,7 +241,7 @@ def _switch_off_what_reads_statistics(engine: duckdb.DuckDBPyConnection) -> None
     engine.execute("SET perfect_ht_threshold = 20")
 
 
-#: What the engine says when it cannot open a file -> what the message says instead.
+#: Parts of the engine's messages about files it cannot open -> the reason shown instead.
 _REASONS = {
     "lock on file": "another program has it open for writing. Close it there, or read a copy.",
     "permission denied": "this user may not read it.",
@@ -250,8 +250,8 @@ _REASONS = {
 
 
 def _reason(problem: Exception) -> str:
-    said = str(problem).lower()
+    message = str(problem).lower()
     for sign, words in _REASONS.items():
-        if sign in said:
+        if sign in message:
             return words
     return "its content does not fit its name. It may be damaged, or of another format."

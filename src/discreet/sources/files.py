@@ -1,7 +1,7 @@
 """CSV and Parquet files and DuckDB databases, opened by DuckDB in this process: the one way to read people's data.
 
-The names and types of columns are known without reading a row. What is done with the rows is up to the rooms below:
-a release counts them, a collector replaces them by reports.
+The names and types of columns are known without reading a row. Later packages use the rows: a release counts them, a
+collector replaces them by reports.
 
 - CSV is read by a fixed dialect (comma, or tab for ``.tsv``; quotes doubled inside quotes; UTF-8 unless another
   encoding is declared; a heading line), since guessing a dialect reads rows. Every column is text and an empty field
@@ -12,11 +12,11 @@ a release counts them, a collector replaces them by reports.
   or the reading stops (``skip_unreadable``).
 - Files opened by :meth:`Files.decoded` hold ``encodings.UNREADABLE`` where bytes are invalid in the encoding, so that
   one field is unreadable and not its record; in ``.zst`` files such records vanish.
-- In Parquet, bytes that are no UTF-8 are read as question marks.
+- In Parquet, bytes that are not UTF-8 are read as question marks.
 - A file that is named twice, by a pattern, a link or another name of the same file, is read once.
 - Rows are read as they are stored: a computed column of a DuckDB table is not offered, since computing it can fail.
 
-Whatever the engine says when it stops is withheld, also from the chain of exceptions: it quotes rows. It writes nothing
+The engine's error messages are withheld, also from the chain of exceptions: they quote rows. The engine writes nothing
 to disk, loads no extensions and opens nothing but the files it was given.
 """
 
@@ -50,7 +50,7 @@ def open_files(data: str | Path | Address, *, skip_unreadable: bool, encoding: s
         ``.csv`` or ``.tsv`` (also ``.gz``, ``.zst``); ``.parquet``: a file, a folder of such files, or a pattern like
         ``visits_*.parquet``; ``.duckdb`` or ``.db``, or any name behind ``duckdb:``.
     skip_unreadable
-        Whether a record of CSV that cannot be read vanishes; otherwise it stops the reading.
+        True if a record of CSV that cannot be read vanishes; otherwise it stops the reading.
     encoding
         The encoding of a CSV file (one of ``encodings.ENCODINGS``); None where it was not declared.
 
@@ -68,13 +68,13 @@ def open_files(data: str | Path | Address, *, skip_unreadable: bool, encoding: s
         refuse_encoding(address, encoding)
     if address.is_folder:
         refuse_table_with_a_log(path)
-        found = [file for file in path.rglob("*") if not _set_aside(file.relative_to(path))]
-        return _Parquet(name, _parquet_files(path, found), skip_unreadable)
+        paths = [file for file in path.rglob("*") if not _set_aside(file.relative_to(path))]
+        return _Parquet(name, _parquet_files(path, paths), skip_unreadable)
     if address.is_pattern:
-        found = [Path(file) for file in glob.glob(str(path), recursive=True)]
+        paths = [Path(file) for file in glob.glob(str(path), recursive=True)]
         if not path.name.startswith("_"):
-            found = [file for file in found if not file.name.startswith("_")]
-        return _Parquet(name, _parquet_files(path, found), skip_unreadable)
+            paths = [file for file in paths if not file.name.startswith("_")]
+        return _Parquet(name, _parquet_files(path, paths), skip_unreadable)
     if not address.is_file:
         raise UnreadableFile(f"cannot read {path}: there is no such file.")
     if address.scheme == "duckdb":
@@ -116,13 +116,13 @@ def _format(path: Path) -> str | None:
 
 
 def _set_aside(path: Path) -> bool:
-    """Whether a name in a folder says that the file is not part of the table (as Hive, Spark and Arrow have it)."""
+    """Return whether a file in a folder is not part of the table by its name (as in Hive, Spark and Arrow)."""
     return any(part.startswith(("_", ".")) for part in path.parts)
 
 
-def _parquet_files(path: Path, found: Iterable[Path]) -> list[Path]:
-    """The Parquet files among those found, in order and each once, whatever links and patterns name it."""
-    files = sorted(name for name in found if _format(name) == ".parquet" and name.is_file())
+def _parquet_files(path: Path, paths: Iterable[Path]) -> list[Path]:
+    """Return the Parquet files among those found, in order and each once, whatever links and patterns name it."""
+    files = sorted(name for name in paths if _format(name) == ".parquet" and name.is_file())
     if not files:
         raise UnreadableFile(f"cannot read {path}: it contains no file whose name ends in .parquet.")
     distinct: dict[tuple[int, int], Path] = {}

@@ -1,4 +1,4 @@
-"""Files that are not what they should be: what they are, by their names, first bytes and heading, and what to do.
+"""Files of other formats, recognised by name, first bytes and heading, and how to convert them.
 
 Nothing here looks at rows.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import UnreadableFile
 
-#: What the name of a file ends in -> what it is, and how its table is made readable.
+#: Endings of names -> the format, and how to make its table readable.
 _BY_NAME = {
     (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"): (
         "a spreadsheet",
@@ -44,7 +44,7 @@ _BY_NAME = {
     ),
 }
 
-#: What a file begins with -> what it is. Each is refused under a name that says otherwise.
+#: First bytes of files -> the format and its ending. Each is refused under another name.
 _BY_FIRST_BYTES = {
     b"PAR1": ("a Parquet file", ".parquet"),
     b"SQLite format 3\0": ("an SQLite database", ".sqlite"),
@@ -71,19 +71,19 @@ def refuse_foreign_format(path: Path, ending: str | None, readable: Sequence[str
     path
         An existing file.
     ending
-        The format its name states, one of those that are read, or None.
+        The supported format that its name states, or None.
     readable
         The endings of the formats that are read.
     encoding
         The declared encoding of a CSV file.
     """
     if ending is None:
-        found = next((what for endings, what in _BY_NAME.items() if path.name.lower().endswith(endings)), None)
-        if found is None:
+        format_ = next((what for endings, what in _BY_NAME.items() if path.name.lower().endswith(endings)), None)
+        if format_ is None:
             raise UnreadableFile(
                 f"cannot read {path}: its name must end in {', '.join(readable)} (.csv and .tsv also .gz, .zst)."
             )
-        raise _refused(path, *found)
+        raise _refused(path, *format_)
     try:
         with path.open("rb") as stream:
             first = stream.read(16)
@@ -99,7 +99,7 @@ def refuse_foreign_format(path: Path, ending: str | None, readable: Sequence[str
             raise _refused(path, what, known or f"Give it a name that ends in {should_end}")
 
 
-#: Folders that say which of the files beside them are in force -> whose they are.
+#: Folders with a log of which files are current -> the table format.
 _LOGS = {"_delta_log": "Delta Lake", ".hoodie": "Hudi", "metadata": "Iceberg"}
 
 
@@ -120,12 +120,12 @@ def refuse_other_separators(file: Path, heading: Sequence[str], delimiter: str) 
         return
     for separator, called in ((";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars"), (",", "commas")):
         if separator in heading[0] and separator != delimiter:
-            wanted = "commas" if delimiter == "," else "tabs"
+            separators = "commas" if delimiter == "," else "tabs"
             name, stem = file.name, file.name.split(".")[0]
             python = f"pandas.read_csv({name!r}, sep={separator!r}).to_parquet('{stem}.parquet')"
             raise UnreadableFile(
-                f"{name} separates its fields by {called}, and {wanted} are read.",
-                f"Save it with {wanted}, or write it as Parquet; in Python: {python}"
+                f"{name} separates its fields by {called}, and {separators} are read.",
+                f"Save it with {separators}, or write it as Parquet; in Python: {python}"
                 + (" (decimal=',' if numbers have commas)" * (separator == ";")),
             )
 

@@ -19,16 +19,16 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from ..errors import InvalidInput, UnreadableFile
 
-#: Bytes that are read or unpacked at a time.
-_CHUNK = 1 << 20
-#: What an entry in the table of contents of a zip archive begins with.
+#: Bytes read or unpacked at a time.
+_CHUNK_BYTES = 1 << 20
+#: First bytes of an entry in the table of contents of a zip archive.
 _ZIP_ENTRY = b"PK\x01\x02"
 _GZIP = b"\x1f\x8b"
 _HEADER_CHECKSUM, _COMMENT = 0x02, 0x10
 _ZSTD = b"\x28\xb5\x2f\xfd"
 #: zstd's frames that hold no data begin with 0x184D2A50 to 0x184D2A5F, low byte first.
-_SKIPPABLE = range(0x184D2A50, 0x184D2A60)
-_LARGEST_BLOCK = 128 * 1024
+_SKIPPABLE_FRAMES = range(0x184D2A50, 0x184D2A60)
+_MAX_BLOCK_BYTES = 128 * 1024
 
 
 def check_whole(file: Path) -> None:
@@ -54,17 +54,17 @@ def check_whole(file: Path) -> None:
 
 
 class SupportsRead(Protocol):
-    """Whatever unpacks as it is read."""
+    """A stream that unpacks as it is read."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
 class TooLarge(Exception):
-    """Something unpacks to more than it may."""
+    """An archive that unpacks to more bytes than its limit."""
 
 
 def unpack_zlib(packed: bytes, limit: int) -> bytes:
-    """Unpack what ``zlib.compress`` packed.
+    """Unpack the output of ``zlib.compress``.
 
     Raises
     ------
@@ -108,11 +108,11 @@ def unpack_zip(archive: bytes, name: str, max_files: int, max_bytes: int) -> lis
     archive
         The archive.
     name
-        What errors call it.
+        Its name in errors.
     max_files
-        The largest number of entries, folders among them.
+        Maximum number of entries, including folders.
     max_bytes
-        The largest number of bytes of all files together, counted while they are unpacked.
+        Maximum number of bytes of all files together, counted while they are unpacked.
 
     Raises
     ------
@@ -156,12 +156,12 @@ def _read_at_most(stream: SupportsRead, limit: int) -> bytes:
 
 
 def _chunks(stream: BinaryIO) -> Iterator[bytes]:
-    while chunk := stream.read(_CHUNK):
+    while chunk := stream.read(_CHUNK_BYTES):
         yield chunk
 
 
 def _gzip_is_whole(stream: BinaryIO) -> bool:
-    """One or more members, each with the checksum and length it states, and nothing behind them (RFC 1952).
+    """Return one or more members, each with the checksum and length it states, and nothing behind them (RFC 1952).
 
     The engine reads no member that has a comment or a checksum of its header.
     """
@@ -175,7 +175,7 @@ def _gzip_is_whole(stream: BinaryIO) -> bool:
                 if not rest.startswith(_GZIP) or rest[3] & (_HEADER_CHECKSUM | _COMMENT):
                     return False
                 member = zlib.decompressobj(wbits=31)
-            member.decompress(rest, _CHUNK)
+            member.decompress(rest, _CHUNK_BYTES)
             rest = member.unconsumed_tail
             if member.eof:
                 rest, member = member.unused_data, None
@@ -183,13 +183,13 @@ def _gzip_is_whole(stream: BinaryIO) -> bool:
 
 
 def _zstd_is_whole(stream: BinaryIO) -> bool:
-    """Frames from end to end: each header, each block's stated length, the checksum's place (RFC 8878, section 3.1).
+    """Check frames from end to end: each header, each block's length, the checksum's place (RFC 8878, section 3.1).
 
     The checksum itself is compared by the engine, which reads the blocks.
     """
     frames = 0
     while magic := stream.read(4):
-        if int.from_bytes(magic, "little") in _SKIPPABLE:
+        if int.from_bytes(magic, "little") in _SKIPPABLE_FRAMES:
             if not _skip(stream, int.from_bytes(stream.read(4), "little")):
                 return False
             continue
@@ -217,7 +217,7 @@ def _frame_is_whole(stream: BinaryIO) -> bool:
             return False
         bits = int.from_bytes(header, "little")
         last, kind, size = bool(bits & 1), bits >> 1 & 3, bits >> 3
-        if kind == 3 or (size > _LARGEST_BLOCK and kind != 1):
+        if kind == 3 or (size > _MAX_BLOCK_BYTES and kind != 1):
             return False
         if not _skip(stream, 1 if kind == 1 else size):  # a run of one byte is stored as that byte
             return False
@@ -225,9 +225,9 @@ def _frame_is_whole(stream: BinaryIO) -> bool:
 
 
 def _skip(stream: BinaryIO, length: int) -> bool:
-    """Go on by so many bytes; False where the file ends before."""
+    """Skip ``length`` bytes; return False where the file ends before."""
     while length:
-        piece = len(stream.read(min(length, _CHUNK)))
+        piece = len(stream.read(min(length, _CHUNK_BYTES)))
         if not piece:
             return False
         length -= piece

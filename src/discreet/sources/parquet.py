@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-#: What a Parquet file states about a column -> why the engine could stop at one of its values.
+#: Annotations of Parquet columns -> why the engine could stop at one of their values.
 _UNSAFE_ANNOTATIONS = {
     re.compile(r"TIMESTAMP_MILLIS|TimestampType\(.*MILLIS=Milli"): (
         "holds moments in milliseconds, and the engine would stop at one beyond the year 294,000"
@@ -17,7 +17,7 @@ _UNSAFE_ANNOTATIONS = {
 
 
 def annotations_sql(file: str) -> str:
-    """Return SQL of the name of each column of a file, and what the file states about it. No row is read."""
+    """Return SQL of the name and annotation of each column of a file. No row is read."""
     return f"SELECT name, concat_ws(' ', converted_type, logical_type) FROM parquet_schema({file})"
 
 

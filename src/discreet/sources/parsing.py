@@ -67,7 +67,7 @@ def duckdb_sql(node: Expression, *, lossless: bool = False) -> str:
     node
         A statement or a part of one.
     lossless
-        Whether to raise ``sqlglot.errors.UnsupportedError`` where DuckDB's SQL cannot say the same; such a part is left
+        If True, raise ``sqlglot.errors.UnsupportedError`` where DuckDB's SQL cannot say the same; such a part is left
         out otherwise.
 
     Examples

@@ -1,10 +1,10 @@
-"""Names and texts in SQL, safe whatever they contain."""
+"""Quoted names and texts in SQL, safe for any content."""
 
 from __future__ import annotations
 
 
 def quoted(name: str) -> str:
-    """A name as every engine of SQL reads it, whatever it contains.
+    """Return a quoted name that every SQL engine reads as written.
 
     >>> quoted('say "ah" twice')
     '"say ""ah"" twice"'
@@ -13,7 +13,7 @@ def quoted(name: str) -> str:
 
 
 def text_literal(value: str) -> str:
-    """A text in SQL.
+    """Return a text in SQL.
 
     >>> text_literal("it's")
     "'it''s'"

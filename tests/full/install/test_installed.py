@@ -251,8 +251,8 @@ TRIED: dict[str, list[str]] = {
         "estimate c.parquet --mechanism map.json --report places.html",
     ],
     "collect plan": [
-        "collect plan --labels yes,no --wanted '±5 points' --epsilon 1",
-        "collect plan -n 20 --wanted 'mean +-0.5' --people 2000 --mechanism geometric --page plan.html --json",
+        "collect plan --labels yes,no --target-error '±5 points' --epsilon 1",
+        "collect plan -n 20 --target-error 'mean +-0.5' --people 2000 --mechanism geometric --page plan.html --json",
     ],
     "collect token": ["collect token reports.db", "collect token reports.db --right read --collection visits --json"],
     "collect repair": ["collect token reports.db", "collect repair reports.db", "collect repair reports.db --json"],

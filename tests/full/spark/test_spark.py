@@ -28,7 +28,7 @@ from discreet.engines.sources import open_source
 from discreet.engines.spark import files
 from discreet.engines.spark import session as sessions
 from discreet.engines.spark.dialect import SPARK, SparkDialect
-from discreet.engines.spark.files import Files
+from discreet.engines.spark.files import SparkFiles
 from discreet.engines.spark.plans import examine
 from discreet.errors import DiscreetError, InvalidInput, SourceFailed, Unsupported
 from support import awkward, independence
@@ -217,9 +217,9 @@ def test_folders_name_partitions_which_are_texts(spark: Any, tmp_path) -> None:
 def test_many_files_are_listed_as_few_are(spark: Any, tmp_path, monkeypatch) -> None:
     for i in range(3):
         written(tmp_path / "t", {"x": [i]}, f"{i} é.parquet")
-    own, place = sessions.own_session(spark), Files(str(tmp_path / "t"), "parquet")
+    own, place = sessions.own_session(spark), SparkFiles(str(tmp_path / "t"), "parquet")
     few = place.listed(own)
-    monkeypatch.setattr(files, "_ASKED_ONE_BY_ONE", 0)
+    monkeypatch.setattr(files, "_MAX_DIRECT_LISTINGS", 0)
     assert place.listed(own) == few and len(few) == 3
 
 

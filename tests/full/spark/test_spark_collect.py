@@ -21,7 +21,7 @@ import discreet as dc
 from discreet.collect.opening import open_column, write_reports
 from discreet.collect.spark.source import SparkSource
 from discreet.collect.spark.writing import perturb_on_spark
-from discreet.collect.tables import Source
+from discreet.collect.tables import FileColumn
 from discreet.errors import DiscreetError, InvalidInput, SourceFailed, UnreadableFile, Unsupported, WrongType
 from support import spark_session
 from support.refusals import refused
@@ -156,7 +156,7 @@ def test_values_are_refused_as_in_files(what: str, spark: Any, tmp_path: Path) -
     values, space = AWKWARD[what]
     file = written(tmp_path, v=values)
     address = spark_session.address(file)
-    in_file = problem_of(lambda: Source(file, "v").counts(space))
+    in_file = problem_of(lambda: FileColumn(file, "v").counts(space))
     on_spark = problem_of(lambda: open_column(address, "v").counts(space))
     assert type(on_spark) is type(in_file)
     assert str(on_spark).replace(address, str(file)).replace(" WITH TIME ZONE", "") == str(in_file).replace(
@@ -207,17 +207,19 @@ def test_counts_on_spark_equal_those_of_the_same_file(spark: Any, chosen: Path) 
     spaces, names = [dc.Counts(20), dc.Integers()], ["bold", "careful"]
     address = spark_session.address(chosen)
     on_spark = open_column(address, "report", group="choice").counts_by_group(spaces, names)
-    assert on_spark == Source(chosen, "report", group="choice").counts_by_group(spaces, names)
+    assert on_spark == FileColumn(chosen, "report", group="choice").counts_by_group(spaces, names)
     m = dc.geometric(20, epsilon=1)
     counts = open_column(address, "report").counts(m.outputs)
     assert np.array_equal(
-        dc.estimate(counts, m).distribution, dc.estimate(Source(chosen, "report").counts(m.outputs), m).distribution
+        dc.estimate(counts, m).distribution, dc.estimate(FileColumn(chosen, "report").counts(m.outputs), m).distribution
     )
 
 
 def test_a_group_without_a_mechanism_is_refused_as_in_files(spark: Any, chosen: Path, tmp_path: Path) -> None:
     address = spark_session.address(chosen)
-    in_file = problem_of(lambda: Source(chosen, "report", group="choice").counts_by_group([dc.Counts(20)], ["bold"]))
+    in_file = problem_of(
+        lambda: FileColumn(chosen, "report", group="choice").counts_by_group([dc.Counts(20)], ["bold"])
+    )
     source = open_column(address, "report", group="choice")
     on_spark = problem_of(lambda: write_reports({"bold": dc.geometric(20, epsilon=1)}, source, tmp_path / "r"))
     assert str(on_spark).replace(address, str(chosen)) == str(in_file)

@@ -11,7 +11,7 @@ from ..collection import Collection
 if TYPE_CHECKING:
     from jinja2 import Template
 
-#: The page loads its own module and style and talks to its own service; whatever a label says, nothing else runs.
+#: Content security policy: the page loads its own module and style and talks to its own service; nothing else runs.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; "
     "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
@@ -27,16 +27,16 @@ MEDIA_TYPES = {
 }
 
 
-class Asset(NamedTuple):
-    """A file as a browser gets it."""
+class BrowserFile(NamedTuple):
+    """A file as it is sent to a browser."""
 
     content: str
     media_type: str
 
 
 @cache
-def asset(name: str) -> Asset | None:
-    """A file by its name; None for any other name.
+def asset(name: str) -> BrowserFile | None:
+    """Return a file by its name; None for any other name.
 
     >>> asset("discreet.js").media_type, asset("../client.py")
     ('text/javascript', None)
@@ -47,11 +47,11 @@ def asset(name: str) -> Asset | None:
         content = (files("discreet.pages") / "templates" / "style.css").read_text("utf-8") + _read("answer.css")
     else:
         content = _read(name)
-    return Asset(content, MEDIA_TYPES[name])
+    return BrowserFile(content, MEDIA_TYPES[name])
 
 
 def answer_page(collection: Collection) -> str:
-    """The page on which a person answers; whatever the collection says is escaped."""
+    """Return the page on which a person answers; all texts of the collection are escaped."""
     return _template().render(collection=collection) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Where a service has the page on which a person answers in a browser, and the files that it loads."""
+"""Routes of the page on which a person answers in a browser, and of the files that it loads."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .assets import MEDIA_TYPES, POLICY, asset
 
 
 class AnswerPage:
-    """Serves ``/collections/NAME/answer`` and ``/browser/FILE``.
+    """The routes ``/collections/NAME/answer`` and ``/browser/FILE``.
 
     Parameters
     ----------
     page_of
-        Gives the page of a collection by its name, or refuses.
+        Returns the page of a collection by its name, or refuses.
     """
 
     def __init__(self, page_of: Callable[[str], Awaitable[Encoded]]) -> None:
@@ -33,7 +33,7 @@ class AnswerPage:
         return path.startswith("/browser/") or (path.startswith("/collections/") and path.endswith("/answer"))
 
     def router(self) -> APIRouter:
-        """The routes; they are pages for people, so the description of the API leaves them out."""
+        """Return the routes; they are pages for people, so the API description omits them."""
         router = APIRouter()
         add = router.add_api_route
         add("/collections/{name}/answer", self.page, include_in_schema=False, response_class=Response)
@@ -41,11 +41,11 @@ class AnswerPage:
         return router
 
     async def page(self, name: Annotated[str, Path(pattern=f"^{NAME}$")], request: Request) -> Response:
-        """The page of a collection."""
+        """Return the page of a collection."""
         return respond(request, await self._page_of(name), {"Content-Security-Policy": POLICY})
 
     async def file(self, name: str, request: Request) -> Response:
-        """A file that the page loads, or the test vectors."""
+        """Return a file that the page loads, or the test vectors."""
         answer = _known_files().get(name)
         if answer is None:
             raise HTTPException(404)

@@ -1,4 +1,4 @@
-"""Test vectors for whoever samples from our tables in another language: replayed bits, and the report they must give.
+"""Test vectors for samplers of our tables in other languages: replayed bits, and the report they must give.
 
 For each table, truth and threshold there are draws one below the threshold, at it, and one above. At a threshold the
 first word does not decide: further words lie just below, at, and just above the exact expansion of the threshold. Every
@@ -32,7 +32,7 @@ NARROW_COLUMNS = 1 << 12
 
 @cache
 def tables() -> Mapping[str, Table]:
-    """The tables of the vectors by name."""
+    """Return the tables of the vectors by name."""
     wide = [3] * 9 + [1] * (NARROW_COLUMNS - 9) + [5]
     return {
         "geometric on 0..4": geometric(4, epsilon=1).kernel.table(),
@@ -48,12 +48,12 @@ def tables() -> Mapping[str, Table]:
 
 
 def vectors() -> dict[str, Json]:
-    """The published vectors."""
+    """Return the published vectors."""
     return stamped("sampling vectors", 1, {"tables": [_case(name, table) for name, table in tables().items()]})
 
 
 def text() -> str:
-    """The vectors as the file has them, a draw on each line."""
+    """Return the vectors as the file has them, a draw on each line."""
     return json.dumps(vectors()).replace("[[", "[\n[").replace("], [", "],\n[") + "\n"
 
 
@@ -64,20 +64,20 @@ def _case(name: str, table: Table) -> dict[str, Json]:
 
 
 def _local_epsilon(table: Table) -> Json:
-    """Epsilon between any two rows, rounded up; "infinity" if some report rules a truth out."""
-    found = verify(table, "local", inputs=Counts(table.shape[0] - 1)).epsilon if table.shape[0] > 1 else 0.0
-    return found if found != float("inf") else "infinity"
+    """Return epsilon between any two rows, rounded up; "infinity" if some report rules a truth out."""
+    epsilon = verify(table, "local", inputs=Counts(table.shape[0] - 1)).epsilon if table.shape[0] > 1 else 0.0
+    return epsilon if epsilon != float("inf") else "infinity"
 
 
 def threshold_draws(table: Table, every: bool = True) -> Iterator[Draw]:
-    """Draws at each threshold of a table and next to it, with the reports of the table's own sampler.
+    """Yield draws at each threshold of a table and next to it, with the reports of the table's own sampler.
 
     Parameters
     ----------
     table
-        What is sampled.
+        The table to sample from.
     every
-        Whether to take every column; otherwise some of them.
+        If True, take every column; otherwise some of them.
     """
     sampler = table.sampler()
     shift = max(1, (table.shape[1] - 1).bit_length())
@@ -85,9 +85,9 @@ def threshold_draws(table: Table, every: bool = True) -> Iterator[Draw]:
     free = width - shift
     columns = range(1 << shift) if every else [*range(12), 2**shift // 2 - 1, 2**shift // 2, 2**shift - 1]
     for truth in range(table.shape[0]):
-        own, alias, height = sampler.split(truth)
+        weights, alias, height = sampler.split(truth)
         for column in columns:
-            threshold = Fraction(own[column], height) if alias[column] != column else None
+            threshold = Fraction(weights[column], height) if alias[column] != column else None
             for low, deep in numbers_near(threshold, free):
                 main = ((column << free) | low).to_bytes(width // 8, "little")
                 bits = ReplayBits(main, deep=deep)
@@ -96,7 +96,7 @@ def threshold_draws(table: Table, every: bool = True) -> Iterator[Draw]:
 
 
 def numbers_near(threshold: Fraction | None, free: int) -> Iterator[tuple[int, bytes]]:
-    """Numbers in a column: the first, the last, and those near a threshold; ``free`` bits first, then further words.
+    """Yield numbers in a column: the first, the last, and those near a threshold; ``free`` bits, then further words.
 
     >>> [low for low, _ in numbers_near(Fraction(3, 8), 3)]
     [0, 7, 2, 4, 3, 3, 3]
@@ -116,6 +116,6 @@ def numbers_near(threshold: Fraction | None, free: int) -> Iterator[tuple[int, b
 
 
 def _words(threshold: Fraction, free: int) -> tuple[int, int, int]:
-    """The first bits of a threshold below one, and the next two words of 64."""
+    """Return the first bits of a threshold below one, and the next two words of 64."""
     whole = int(threshold * (1 << (free + 128)))
     return whole >> 128, (whole >> 64) & (2**64 - 1), whole & (2**64 - 1)

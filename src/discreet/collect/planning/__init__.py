@@ -1,1 +1,1 @@
-"""How many people a survey takes, or which epsilon: from a wish to a plan."""
+"""Survey plans: the number of people, or the smallest epsilon, for a target error."""

@@ -1,4 +1,4 @@
-"""A guess of the truth: what a plan assumes about people before anybody was asked."""
+"""Guesses of the truth: the distribution that a plan assumes before anybody was asked."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ...exact.arrays import FloatArray
 from ...spaces import Grid, Labels, Space
 from ...strict_json import read_json
 
-#: The default for a map: shares of the people around each centre, where it is, and how wide, in sides of the map.
+#: The default for a map: for each centre the share of people, its place and its width, in sides of the map.
 CENTRES = ((0.4, 0.3, 0.35, 0.1), (0.3, 0.7, 0.65, 0.1))
 
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """How likely each true value is assumed to be, and where that comes from, in words."""
+    """An assumed distribution of the true values, and its origin in words."""
 
     distribution: FloatArray
     origin: str
 
 
 def read_guess(guess: object, space: Space) -> Guess:
-    """A guess from nothing, numbers, a mapping, an earlier estimate or a file.
+    """Read a guess from nothing, numbers, a mapping, an earlier estimate or a file.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def _of_content(content: object, space: Space) -> FloatArray:
 
 
 def _index(value: object, space: Space) -> int:
-    """The number of a value; a file writes counts as text."""
+    """Return the number of a value; a file writes counts as text."""
     plain = isinstance(value, str) and value.isdigit()
     as_count = plain and (not isinstance(space, Labels) or value not in space.labels)
     return space.index(int(value) if as_count else value)  # type: ignore[call-overload]
@@ -105,7 +105,7 @@ def _from_file(path: Path) -> object:
         raise UnreadableFile(f"Cannot read the guess in {path}: {why}.", argument="guess") from None
     if path.suffix.lower() == ".json":
         content = read_json(text, f"the guess in {path}", argument="guess")
-        if isinstance(content, dict) and "distribution" in content:  # what an estimate saved
+        if isinstance(content, dict) and "distribution" in content:  # a saved estimate
             return [max(0.0, _number(one)) for one in content["distribution"]]
         return content
     rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if any(map(str.strip, row))]

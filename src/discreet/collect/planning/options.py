@@ -1,4 +1,4 @@
-"""The families that a survey can use, each at the privacy that is asked for."""
+"""The families that a survey can use, each at the requested privacy."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from ...privacy.notions import read_notion, usual_notion
 from ...spaces import Counts, Grid, Labels, Space
 from ...wording import listed
 
-#: Epsilons of a family that are looked at, unless it states its own range.
-SMALLEST, LARGEST = Fraction(1, 10_000), Fraction(20)
+#: Range of epsilon for a family that does not state its own.
+MIN_EPSILON, MAX_EPSILON = Fraction(1, 10_000), Fraction(20)
 
-#: Significant digits of an epsilon that is found: what a person types.
+#: Significant digits of a resulting epsilon, as many as a person types.
 DIGITS = 3
 
 
 @dataclass(frozen=True)
 class Option:
-    """A family for a space, and how its epsilon follows from the one that is asked for.
+    """A family for a space, and how its epsilon follows from the requested one.
 
     Attributes
     ----------
     family, space
-        What is built.
+        The family, and the space it is built for.
     factor
-        The epsilon of the family is the one asked for times this.
+        Factor from the requested epsilon to the family's.
     reach
-        Between any two values, epsilon is at most that of the family times this.
+        Factor from the family's epsilon to a bound on epsilon between any two values.
     """
 
     family: Family
@@ -43,21 +43,21 @@ class Option:
     reach: Fraction
 
     def build(self, epsilon: Fraction) -> Mechanism:
-        """The mechanism at the epsilon that is asked for."""
+        """Return the mechanism at the requested epsilon."""
         return self.family.make(self.space, epsilon=self.own(epsilon))
 
     def own(self, epsilon: Fraction) -> Fraction:
-        """The family's own epsilon."""
+        """Return the family's own epsilon."""
         return epsilon * self.factor
 
     def between_any_two(self, epsilon: Fraction) -> Fraction:
-        """A bound on epsilon between any two values."""
+        """Return a bound on epsilon between any two values."""
         return self.own(epsilon) * self.reach
 
     @property
     def range(self) -> tuple[Fraction, Fraction]:
-        """The least and the largest epsilon to ask for."""
-        low, high = SMALLEST, LARGEST
+        """The smallest and the largest epsilon to request."""
+        low, high = MIN_EPSILON, MAX_EPSILON
         if self.family.steps:
             low, high = (step / self.space.unit for step in resolve(self.family.steps))
         return low / self.factor, high / self.factor
@@ -66,16 +66,16 @@ class Option:
 def options_for(
     space: Space, named: str | Callable[..., Mechanism] | None, notion: str | None
 ) -> tuple[list[Option], str]:
-    """The families for these values, the named one first, and the notion that their privacy is compared by.
+    """Return the families for these values, the named one first, and the notion for comparing their privacy.
 
     Parameters
     ----------
     space
         The true values.
     named
-        A family by name, or its function; None for all alike.
+        A family by name, or its function; None for no preference.
     notion
-        What epsilon is between: "central" (adjacent counts), "local" (any two values) or "metric" (per unit of
+        The notion of privacy: "central" (adjacent counts), "local" (any two values) or "metric" (per unit of
         distance); by default what the named family is proved for, or else what is usual for such values.
     """
     firsts = {Counts: ("n", "space"), Labels: ("space",), Grid: ("grid", "space")}[type(space)]
@@ -101,7 +101,7 @@ def _option(family: Family, space: Space, notion: str) -> Option:
 
 
 def _diameter(space: Space) -> Fraction:
-    """The largest distance of two values, rounded up."""
+    """Return the largest distance of two values, rounded up."""
     if isinstance(space, Grid):
         squared = (space.rows - 1) ** 2 + (space.cols - 1) ** 2
         return space.unit * Fraction(math.isqrt(squared * 10**12 - 1) + 1, 10**6)
@@ -109,7 +109,7 @@ def _diameter(space: Space) -> Fraction:
 
 
 def shown(epsilon: Fraction) -> str:
-    """An epsilon for people: as it was typed, or rounded up.
+    """Return an epsilon for people: as it was typed, or rounded up.
 
     >>> shown(Fraction(173, 500)), shown(Fraction(1, 3))
     ('0.346', '0.3334')
@@ -119,7 +119,7 @@ def shown(epsilon: Fraction) -> str:
 
 
 def typed(epsilon: float) -> Fraction:
-    """An epsilon as a person types it: a few digits, rounded up.
+    """Return an epsilon as a person types it: a few digits, rounded up.
 
     >>> typed(0.34567), typed(12.3401)
     (Fraction(173, 500), Fraction(62, 5))

@@ -1,4 +1,4 @@
-"""The plan of a survey: how many people, at which epsilon, with which mechanism, and how that was checked."""
+"""The plan of a survey: number of people, epsilon, mechanism, and the simulations that check them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from ...privacy.notions import BETWEEN
 from ...report import Fact, Json, Picture, Prose, Report, Result, Section, Table, Terms, stamped
 from ...wording import percent, plural
 from .options import shown
-from .trials import Trial
-from .wanted import Wanted
+from .target import TargetError, warn_renamed
+from .trials import SurveyTrial
 
-#: A root mean square error of the estimate itself above this share of the error wished for is mentioned: about half
-#: of it is what a 95% interval says.
-MENTIONED = 0.75
+#: Share of the target error above which the root mean square error of the estimate is noted; a 95% interval implies
+#: about half.
+NOTE_RATIO = 0.75
 
 
 @dataclass(frozen=True)
 class FamilyNeed:
-    """What one family needs for the same wish.
+    """The need of one family for the same target error.
 
     Attributes
     ----------
     family
         Its name.
     people, epsilon
-        How many people at which epsilon, by the formula; None where they are not known or out of reach.
+        Number of people and epsilon by the formula; None where unknown or out of reach.
     between_any_two
         A bound on epsilon between any two true values.
     error
@@ -49,32 +49,32 @@ class FamilyNeed:
 
 @dataclass(frozen=True, eq=False)
 class CollectionPlan(Result):
-    """How many people a survey takes, or the smallest epsilon for the people there are.
+    """The number of people a survey takes, or the smallest epsilon for the people there are.
 
     Made by :func:`discreet.plan_collection`.
 
     Attributes
     ----------
-    wanted
-        What is to be found out, and how precisely.
+    target
+        The statistic and its target error.
     solved_for
-        "people" or "epsilon": which of the two was asked for.
+        "people" or "epsilon": the one that was computed.
     people, epsilon
-        The plan, both numbers rounded up to three digits where they were asked for.
+        The plan; the computed number is rounded up to three digits.
     notion
-        What epsilon is between.
+        The notion of privacy: the values between which epsilon holds.
     mechanism
         The mechanism at that epsilon, with its certificate.
     level
-        Of the intervals.
+        Coverage of the intervals.
     guess
-        What was assumed about the truth, in words.
+        The assumption about the truth, in words.
     formula
-        The error that the Fisher information gives for that many people; None for a map.
+        The error by the Fisher information for this number of people; None for a map.
     check
-        The simulated surveys of that many people.
+        The simulated surveys of this number of people.
     families
-        What each family needs.
+        The needs of all families.
     recommended
         The family that needs fewest people, or the smallest epsilon.
     curve
@@ -88,7 +88,7 @@ class CollectionPlan(Result):
     ('randomized_response', True)
     """
 
-    wanted: Wanted
+    target: TargetError
     solved_for: Literal["people", "epsilon"]
     people: int
     epsilon: Fraction
@@ -97,10 +97,16 @@ class CollectionPlan(Result):
     level: float
     guess: str
     formula: float | None
-    check: Trial
+    check: SurveyTrial
     families: tuple[FamilyNeed, ...]
     recommended: str
-    curve: tuple[Trial, ...] = field(repr=False)
+    curve: tuple[SurveyTrial, ...] = field(repr=False)
+
+    @property
+    def wanted(self) -> TargetError:
+        """The target error under its former name."""
+        warn_renamed("wanted", "target")
+        return self.target
 
     @property
     def family(self) -> str:
@@ -111,11 +117,11 @@ class CollectionPlan(Result):
         return self.describe()
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values, as in ``schemas/collection-plan.json``."""
+        """Return plain JSON values, as in ``schemas/collection-plan.json``."""
         content: dict[str, Json] = {
-            "wanted": self.wanted.text,
-            "error": self.wanted.error,
-            "meaning": self.wanted.meaning(self.level),
+            "wanted": self.target.text,
+            "error": self.target.error,
+            "meaning": self.target.meaning(self.level),
             "solved_for": self.solved_for,
             "people": self.people,
             "epsilon": bound_up(self.epsilon),
@@ -144,30 +150,30 @@ class CollectionPlan(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What one should know about this plan."""
-        found = []
-        own = next(one for one in self.families if one.family == self.family)
-        if self.notion != "local" and own.between_any_two is not None and own.between_any_two > float(self.epsilon):
-            found.append(
+        """Notes for the reader of this plan."""
+        notes = []
+        need = next(one for one in self.families if one.family == self.family)
+        if self.notion != "local" and need.between_any_two is not None and need.between_any_two > float(self.epsilon):
+            notes.append(
                 f"Epsilon {shown(self.epsilon)} is {BETWEEN[self.notion]}. Between the two values that "
-                f"are furthest apart it is up to {text_up(own.between_any_two, 3)}. The table compares families at "
+                f"are furthest apart it is up to {text_up(need.between_any_two, 3)}. The table compares families at "
                 "equal epsilon in this sense; ask for notion local to compare them at equal epsilon between any two "
                 "values."
             )
-        found.append(f"The plan assumes that {self.guess}. Other populations need more people or fewer.")
+        notes.append(f"The plan assumes that {self.guess}. Other populations need more people or fewer.")
         if self.recommended != self.family:
-            found.append(f"{self._title(self.recommended)} needs less for the same: see the table.")
-        if self.check.off is not None and self.check.off > MENTIONED * self.wanted.error:
-            found.append(
+            notes.append(f"{self._title(self.recommended)} needs less for the same: see the table.")
+        if self.check.off is not None and self.check.off > NOTE_RATIO * self.target.error:
+            notes.append(
                 f"The root mean square error of the estimate itself is {self._off}, which is more than its interval "
-                "says: with so many values, read the interval and not the estimate alone."
+                "implies: with this many values, read the interval and not the estimate alone."
             )
-        return tuple(found)
+        return tuple(notes)
 
     @property
     def _off(self) -> str:
         """The error of the estimate itself, which has no sign."""
-        return "" if self.check.off is None else self.wanted.show(self.check.off).removeprefix("±")
+        return "" if self.check.off is None else self.target.show(self.check.off).removeprefix("±")
 
     @staticmethod
     def _title(family: str) -> str:
@@ -175,40 +181,40 @@ class CollectionPlan(Result):
         return title[:1].upper() + title[1:]
 
     def report(self) -> Report:
-        """The numbers, the check, the families side by side, a chart, and what the error is."""
+        """Return the numbers, the check, the families compared, a chart, and the meaning of the error."""
         privacy = shown(self.epsilon)
         check = self.check
         plan_lines = [
-            ("people", f"{self.people:,}" + " (the fewest that meet the wish)" * (self.solved_for == "people")),
+            ("people", f"{self.people:,}" + " (the fewest that meet the target)" * (self.solved_for == "people")),
             ("epsilon", f"{privacy} {BETWEEN[self.notion]}" + ", the smallest" * (self.solved_for == "epsilon")),
             ("mechanism", self.mechanism.title),
-            ("wanted", f"{self.wanted.text}"),
+            ("target error", self.target.text),
         ]
         if self.formula is not None:
-            plan_lines.append(("formula", f"{self.wanted.show(self.formula)}, by the Fisher information"))
+            plan_lines.append(("formula", f"{self.target.show(self.formula)}, by the Fisher information"))
         surveys = plural(check.surveys, "simulated survey")
-        plan_lines.append(("simulated", f"{self.wanted.show(check.error)} on average in {surveys} of as many people"))
+        plan_lines.append(("simulated", f"{self.target.show(check.error)} on average in {surveys} of as many people"))
         if check.covered is not None:
             plan_lines.append(("", f"{percent(check.covered)} of the intervals contained the truth"))
         if check.off is not None:
             plan_lines.append(("", f"the root mean square error of the estimates was {self._off}"))
-        asked = f"{self.wanted.text} at epsilon {privacy}" if self.solved_for == "people" else self.wanted.text
-        title = f"{plural(self.people, 'person', 'people')} for {asked}"
+        request = f"{self.target.text} at epsilon {privacy}" if self.solved_for == "people" else self.target.text
+        title = f"{plural(self.people, 'person', 'people')} for {request}"
         if self.solved_for == "epsilon":
-            title = f"Epsilon {privacy} for {asked} from {plural(self.people, 'person', 'people')}"
+            title = f"Epsilon {privacy} for {request} from {plural(self.people, 'person', 'people')}"
         return Report(
             title,
             "Survey plan",
             (
                 Fact(f"{self.people:,}", "people"),
                 Fact(f"ε = {privacy}", BETWEEN[self.notion]),
-                Fact(self.wanted.show(check.error), f"error in simulated surveys; wanted: {self.wanted.text}"),
+                Fact(self.target.show(check.error), f"error in simulated surveys; target: {self.target.text}"),
             ),
             (
                 Section(parts=(Terms(tuple(plan_lines)),)),
                 Section("Families", (self._table(),)),
                 Section("Error against the number of people", (Picture("plot", {"of": self}),), "pages"),
-                Section("What the error is", (Prose(self.wanted.meaning(self.level)),)),
+                Section("What the error is", (Prose(self.target.meaning(self.level)),)),
             ),
             self.notes,
         )
@@ -225,26 +231,26 @@ class CollectionPlan(Result):
                 "out of reach" if one.epsilon is None else shown(one.epsilon),
                 "" if one.between_any_two is None else text_up(one.between_any_two, 3),
             ]
-            rows.append((*cells, "" if one.error is None else self.wanted.show(one.error)) if of_maps else tuple(cells))
+            rows.append((*cells, "" if one.error is None else self.target.show(one.error)) if of_maps else tuple(cells))
         if of_maps:
             headings.append("error")
         return Table(tuple(headings), tuple(rows), tuple(range(1, len(headings))), compact=True)
 
     def plot(self) -> Chart:
-        """The error against the number of people, by the formula and simulated."""
+        """Return the error against the number of people, by the formula and simulated."""
         points = [(one.people, self._drawn(one.error)) for one in self.curve]
         line = []
         if self.formula is not None:
             line = [(n, self._drawn(self.formula * math.sqrt(self.people / n))) for n, _ in points]
-        seen = f"The dashed line is the error that was wished for; {plural(self.people, 'person', 'people')} meet it."
+        seen = f"The dashed line is the target error; {plural(self.people, 'person', 'people')} meet it."
         title = f"{self._title(self.family)}, epsilon {shown(self.epsilon)}"
-        return errors_by_people(line, points, self._drawn(self.wanted.error), self.wanted.axis, title, seen)
+        return errors_by_people(line, points, self._drawn(self.target.error), self.target.axis, title, seen)
 
     def _drawn(self, error: float) -> float:
-        return 100 * error if self.wanted.kind == "share" else error
+        return 100 * error if self.target.kind == "share" else error
 
 
-def _trial_json(trial: Trial) -> dict[str, Json]:
+def _trial_json(trial: SurveyTrial) -> dict[str, Json]:
     error = None if math.isnan(trial.standard_error) else trial.standard_error
     return {
         "people": trial.people,

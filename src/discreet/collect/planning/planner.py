@@ -1,4 +1,4 @@
-"""``dc.plan_collection``: how many people for an epsilon, or which epsilon for so many people."""
+"""``dc.plan_collection``: the number of people for an epsilon, or the smallest epsilon for a number of people."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from .guesses import Guess, read_guess
 from .options import Option, options_for, typed
 from .plan import CollectionPlan, FamilyNeed
 from .search import find
-from .trials import Surveys, Trial
-from .wanted import Wanted, read_wanted
+from .target import TargetError, current_target, read_target
+from .trials import Surveys, SurveyTrial
 
-#: Fewer people than this are no survey, and more there are not.
-FEWEST, MOST_PEOPLE = 10, 10**9
+#: Range of sample sizes the planner searches.
+MIN_PEOPLE, MAX_PEOPLE = 10, 10**9
 
-#: The numbers of people in the picture, as multiples of the plan's.
-PICTURE = (0.1, 0.3, 1.0, 3.0, 10.0)
+#: Numbers of people on the curve, as multiples of the plan's.
+CURVE_FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
-#: With more values than this an estimate takes long, and fewer surveys are simulated.
+#: Number of values above which estimates are slow, so that fewer surveys are simulated.
 MANY_VALUES = 1500
 
-#: A map is first tried with so many people, and with an epsilon at which noise reaches about so many cells.
+#: Starting points for maps: number of people, and reach of the noise in cells.
 FIRST_PEOPLE, FIRST_CELLS = 5000, 2
 
-#: A family for maps is recommended in place of another if its error is smaller by this share.
-CLEARLY = 0.05
+#: Share by which the error of a family for maps must be smaller for it to be recommended instead.
+MIN_IMPROVEMENT = 0.05
 
 
 def plan_collection(
     space: object,
-    wanted: str,
+    target_error: str | None = None,
     *,
     epsilon: Number | None = None,
     people: int | None = None,
@@ -50,36 +50,39 @@ def plan_collection(
     level: float = 0.95,
     surveys: int | None = None,
     seed: int = 0,
+    wanted: str | None = None,
 ) -> CollectionPlan:
     """Find how many people a survey takes at an epsilon, or the smallest epsilon for the people there are.
 
     The Fisher information of one report gives a first answer. Surveys of that many people are then simulated and
-    estimated as :func:`discreet.estimate` would, and the answer is corrected until the simulated error is the one
-    wished for. All families for such values are compared, and the one that needs least is recommended.
+    estimated as :func:`discreet.estimate` would, and the answer is corrected until the simulated error meets the
+    target. All families for such values are compared, and the one that needs least is recommended.
 
     Parameters
     ----------
     space
         The true values: ``Counts(n)`` or n, ``Labels([...])`` or a list of labels, ``Grid(...)``.
-    wanted
+    target_error
         "±2 points": the share of every value; "share of yes ±2 points", "share of 0..3 ±2 points": one share; "mean
         ±0.5": the mean count. ± is half the length of the interval that the estimate reports. "map 200 m": the mean
         Kantorovich distance of the estimated map from the population.
     epsilon, people
-        Exactly one of them; the other one is found.
+        Exactly one of them; the other one is computed.
     mechanism
         A family by name, or its function, such as ``"geometric"``; by default the recommended one.
     guess
-        What to assume about the truth: None (all values equally frequent; on a map two centres), a number for each
+        The assumption about the truth: None (all values equally frequent; on a map two centres), a number for each
         value, a mapping from values to numbers, an earlier estimate, or the path of a .csv or .json file of these.
     notion
-        What epsilon is between: "central" (adjacent counts), "local" (any two values), "metric" (per unit of distance).
+        The notion of privacy: "central" (adjacent counts), "local" (any two values), "metric" (per unit of distance).
         By default what the named mechanism is proved for.
     level
-        Of the intervals.
+        Coverage of the intervals.
     surveys, seed
-        How many surveys check the plan (by default 100, or 12 where there are more than 1,500 values), and where the
-        simulation starts: the same seed gives the same plan.
+        Number of simulated surveys that check the plan (by default 100, or 12 for more than 1,500 values), and seed of
+        the simulation: the same seed gives the same plan.
+    wanted
+        Former name of ``target_error``, accepted with a warning until the next version.
 
     Examples
     --------
@@ -90,45 +93,45 @@ def plan_collection(
     """
     values = _read_space(space)
     if (epsilon is None) == (people is None):
-        raise InvalidInput(f"give exactly one of {arg('epsilon')} and {arg('people')}; the other one is found.")
-    asked = read_epsilon(epsilon) if epsilon is not None else None
+        raise InvalidInput(f"give exactly one of {arg('epsilon')} and {arg('people')}; the other one is computed.")
+    given_epsilon = read_epsilon(epsilon) if epsilon is not None else None
     number = None if people is None else positive_integer(people, "people")
-    if number is not None and not FEWEST <= number <= MOST_PEOPLE:
-        raise InvalidInput.must_be("people", f"between {FEWEST} and {MOST_PEOPLE:,}", people)
+    if number is not None and not MIN_PEOPLE <= number <= MAX_PEOPLE:
+        raise InvalidInput.must_be("people", f"between {MIN_PEOPLE} and {MAX_PEOPLE:,}", people)
     level = read_share(level, "level", inside=True)
-    wish = read_wanted(wanted, values)
-    if wish.kind == "map":
-        transport_solver()  # missing, it should be missed before the surveys
+    target = read_target(current_target(target_error, wanted), values)
+    if target.kind == "map":
+        transport_solver()  # refuse a missing solver before the surveys
     options, notion = options_for(values, mechanism, notion)
-    if wish.kind == "map":  # families without a sense of distance are no rivals there
+    if target.kind == "map":  # families that ignore distance cannot compete there
         options = [one for one in options if one.family.kind == "map"] or options
     effort = FEW_VALUES if (values.size or 0) <= MANY_VALUES else MORE_VALUES
     if surveys is not None:
         effort = replace(effort, checked=positive_integer(surveys, "surveys"))
-    study = _Study(wish, read_guess(guess, values), level, effort, seed)
+    study = _Study(target, read_guess(guess, values), level, effort, seed)
     chosen = options[0]
     needs: tuple[FamilyNeed, ...] = ()
     best: str | None = None
-    if wish.kind != "map":
-        needs = tuple(study.need(one, asked, number) for one in options)
-        best = _best(needs, asked is not None)
+    if target.kind != "map":
+        needs = tuple(study.need(one, given_epsilon, number) for one in options)
+        best = _best(needs, given_epsilon is not None)
         if mechanism is None and best is not None:
             chosen = next(one for one in options if one.family.name == best)
-    plan = study.plan(chosen, notion, asked, number)
-    if wish.kind == "map":
+    plan = study.plan(chosen, notion, given_epsilon, number)
+    if target.kind == "map":
         needs = study.side_by_side(options, plan)
         best = min(needs, key=_error_of).family
-        if best != chosen.family.name and plan.check.error * (1 - CLEARLY) < min(map(_error_of, needs)):
+        if best != chosen.family.name and plan.check.error * (1 - MIN_IMPROVEMENT) < min(map(_error_of, needs)):
             best = chosen.family.name
         elif best != chosen.family.name and mechanism is None:
             chosen = next(one for one in options if one.family.name == best)
-            plan = study.plan(chosen, notion, asked, number)
+            plan = study.plan(chosen, notion, given_epsilon, number)
             needs = study.side_by_side(options, plan)
-    found = FamilyNeed(
+    need = FamilyNeed(
         chosen.family.name, plan.people, plan.epsilon, bound_up(chosen.between_any_two(plan.epsilon)),
-        plan.check.error if wish.kind == "map" else None,
+        plan.check.error if target.kind == "map" else None,
     )  # fmt: skip
-    needs = tuple(found if one.family == found.family else one for one in needs)
+    needs = tuple(need if one.family == need.family else one for one in needs)
     return replace(plan, families=needs, recommended=best or chosen.family.name)
 
 
@@ -143,7 +146,7 @@ def _read_space(space: object) -> Space:
 
 
 def _best(needs: tuple[FamilyNeed, ...], by_people: bool) -> str | None:
-    """The family that needs fewest people, or the smallest epsilon; None where none is known to do."""
+    """Return the family that needs fewest people, or the smallest epsilon; None if none is known to suffice."""
     known = [(one.people if by_people else one.epsilon, one.family) for one in needs]
     reached = [(need, family) for need, family in known if need is not None]
     return min(reached, key=lambda one: one[0])[1] if reached else None
@@ -155,16 +158,16 @@ def _error_of(need: FamilyNeed) -> float:
 
 @dataclass(frozen=True)
 class Effort:
-    """How many surveys are simulated.
+    """Numbers of simulated surveys.
 
-    In each step of the search, to check its end, of these with an estimate by the default method (which can take a
-    hundred times as long as an interval), and for each dot of the picture.
+    In each step of the search, in the final check, in the part of the check that measures the default estimate (which
+    can take a hundred times as long as an interval), and for each dot of the curve.
     """
 
     searched: int
     checked: int
     shown: int
-    drawn: int
+    curve: int
 
 
 FEW_VALUES, MORE_VALUES = Effort(24, 100, 12, 12), Effort(8, 12, 2, 3)
@@ -172,9 +175,9 @@ FEW_VALUES, MORE_VALUES = Effort(24, 100, 12, 12), Effort(8, 12, 2, 3)
 
 @dataclass(frozen=True)
 class _Study:
-    """One wish under one guess: the formula, the search and the check."""
+    """One target error under one guess: the formula, the search and the check."""
 
-    wanted: Wanted
+    target: TargetError
     guess: Guess
     level: float
     effort: Effort
@@ -187,15 +190,15 @@ class _Study:
         return float(ndtri((1 + self.level) / 2))
 
     def _surveys(self, option: Option, epsilon: Fraction) -> Surveys:
-        return Surveys(option.build(epsilon), self.guess.distribution, self.wanted, self.level)
+        return Surveys(option.build(epsilon), self.guess.distribution, self.target, self.level)
 
     # ------------------------------------------------------------------------------------------------ the formula
 
     def _people_by_formula(self, surveys: Surveys) -> float:
-        return self._quantile**2 * surveys.variance / self.wanted.error**2
+        return self._quantile**2 * surveys.variance / self.target.error**2
 
     def _epsilon_by_formula(self, option: Option, people: int) -> float | None:
-        """The smallest epsilon for so many people by the formula; None where there is none."""
+        """Return the smallest epsilon for this number of people by the formula; None if no epsilon suffices."""
         low, high = map(float, option.range)
         need = cache(lambda epsilon: self._people_by_formula(self._surveys(option, typed(epsilon))))
         if need(high) > people:
@@ -206,23 +209,23 @@ class _Study:
         return high
 
     def need(self, option: Option, epsilon: Fraction | None, people: int | None) -> FamilyNeed:
-        """What a family needs, by the formula."""
+        """Return the need of a family by the formula."""
         name = option.family.name
         if epsilon is not None:
             number = self._people_by_formula(self._surveys(option, epsilon))
-            reached = number <= MOST_PEOPLE
+            reached = number <= MAX_PEOPLE
             bound = bound_up(option.between_any_two(epsilon))
-            return FamilyNeed(name, max(FEWEST, _round_up(number)) if reached else None, epsilon, bound)
+            return FamilyNeed(name, max(MIN_PEOPLE, _round_up(number)) if reached else None, epsilon, bound)
         assert people is not None
-        found = self._epsilon_by_formula(option, people)
-        if found is None:
+        least = self._epsilon_by_formula(option, people)
+        if least is None:
             return FamilyNeed(name, people, None, None)
-        return FamilyNeed(name, people, typed(found), bound_up(option.between_any_two(typed(found))))
+        return FamilyNeed(name, people, typed(least), bound_up(option.between_any_two(typed(least))))
 
     # ------------------------------------------------------------------------------------------------ the plan
 
     def plan(self, option: Option, notion: str, epsilon: Fraction | None, people: int | None) -> CollectionPlan:
-        """The number of people or the epsilon, corrected and checked by simulation."""
+        """Return the number of people or the epsilon, corrected and checked by simulation."""
         if epsilon is not None:
             surveys = self._surveys(option, epsilon)
             number, check = self._people(surveys)
@@ -231,42 +234,42 @@ class _Study:
             number = people
             epsilon, surveys, check = self._epsilon(option, people)
         formula = None
-        if self.wanted.kind != "map" and math.isfinite(surveys.variance):
+        if self.target.kind != "map" and math.isfinite(surveys.variance):
             formula = self._quantile * math.sqrt(surveys.variance / number)
         return CollectionPlan(
-            self.wanted, "people" if people is None else "epsilon", number, epsilon, notion, surveys.mechanism,
+            self.target, "people" if people is None else "epsilon", number, epsilon, notion, surveys.mechanism,
             self.level, self.guess.origin, formula, check, (), "", self._curve(surveys, number, check),
         )  # fmt: skip
 
-    def _people(self, surveys: Surveys) -> tuple[int, Trial]:
+    def _people(self, surveys: Surveys) -> tuple[int, SurveyTrial]:
         start: float = FIRST_PEOPLE
-        if self.wanted.kind != "map" and math.isfinite(surveys.variance):
+        if self.target.kind != "map" and math.isfinite(surveys.variance):
             start = self._people_by_formula(surveys)
         rough = cache(lambda number: surveys.simulate(number, self.effort.searched, self.seed))
         fine = cache(
             lambda number: surveys.simulate(number, self.effort.checked, self.seed + 1, by_default=self.effort.shown)
         )
         trials = (lambda x: rough(_round_up(x)), lambda x: fine(_round_up(x)))
-        found = self._meet(trials, start, (FEWEST, MOST_PEOPLE), -0.5)
-        if found is None:
+        people = self._meet(trials, start, (MIN_PEOPLE, MAX_PEOPLE), -0.5)
+        if people is None:
             raise InvalidInput(
-                f"{self.wanted.text} is out of reach: it takes more than {MOST_PEOPLE:,} people here.",
+                f"{self.target.text} is out of reach: it takes more than {MAX_PEOPLE:,} people here.",
                 "Ask for a larger error, a larger epsilon or another mechanism.",
-                argument="wanted",
+                argument="target_error",
             )
-        return _round_up(found), fine(_round_up(found))
+        return _round_up(people), fine(_round_up(people))
 
     def _meet(
-        self, trials: tuple[Callable[[float], Trial], ...], start: float, ends: tuple[float, float], slope: float
+        self, trials: tuple[Callable[[float], SurveyTrial], ...], start: float, ends: tuple[float, float], slope: float
     ) -> float | None:
-        """Where the error is the one wished for, by ever finer trials; None where it is too large to the very end."""
-        found: float | None = start
+        """Return where the error meets the target, by ever finer trials; None if it is too large up to the end."""
+        x: float | None = start
         for trial in trials:
-            if found is not None:
-                found = find(_error(trial), found, self.wanted.error, ends, slope)
-        return found
+            if x is not None:
+                x = find(_error(trial), x, self.target.error, ends, slope)
+        return x
 
-    def _epsilon(self, option: Option, people: int) -> tuple[Fraction, Surveys, Trial]:
+    def _epsilon(self, option: Option, people: int) -> tuple[Fraction, Surveys, SurveyTrial]:
         low, high = map(float, option.range)
         at = cache(lambda epsilon: self._surveys(option, epsilon))
         rough = cache(lambda epsilon: at(epsilon).simulate(people, self.effort.searched, self.seed))
@@ -276,58 +279,58 @@ class _Study:
             )
         )
         trials = (lambda x: rough(typed(x)), lambda x: fine(typed(x)))
-        found = self._meet(trials, self._start(option, people, low, high), (low, high), -1.0)
-        if found is None:
-            error = self.wanted.show(rough(typed(high)).error)
+        least = self._meet(trials, self._start(option, people, low, high), (low, high), -1.0)
+        if least is None:
+            error = self.target.show(rough(typed(high)).error)
             raise InvalidInput(
-                f"{people:,} people are too few for {self.wanted.text}: even at epsilon {text_up(high, 3)} the error "
+                f"{people:,} people are too few for {self.target.text}: even at epsilon {text_up(high, 3)} the error "
                 f"is {error}.",
                 "Ask more people, or for a larger error.",
                 argument="people",
             )
-        return typed(found), at(typed(found)), fine(typed(found))
+        return typed(least), at(typed(least)), fine(typed(least))
 
     def _start(self, option: Option, people: int, low: float, high: float) -> float:
-        """Where the search for an epsilon begins. Refused where people are too few even without noise."""
-        if self.wanted.kind == "map":
+        """Return the start of the search for an epsilon; refuse too few people for any epsilon."""
+        if self.target.kind == "map":
             return FIRST_CELLS / float(option.space.unit) / float(option.factor)
-        least = self._quantile**2 * self._surveys(option, typed(high)).sampling_variance() / self.wanted.error**2
+        least = self._quantile**2 * self._surveys(option, typed(high)).sampling_variance() / self.target.error**2
         if least > people:
-            error = self.wanted.error * math.sqrt(least / people)
+            error = self.target.error * math.sqrt(least / people)
             raise InvalidInput(
-                f"{people:,} people are too few for {self.wanted.text}: without any noise the error is "
-                f"{self.wanted.show(error)}.",
+                f"{people:,} people are too few for {self.target.text}: without any noise the error is "
+                f"{self.target.show(error)}.",
                 f"Ask at least {_round_up(least):,} people.",
                 argument="people",
             )
-        found = self._epsilon_by_formula(option, people)
-        return math.sqrt(low * high) if found is None else found
+        guess = self._epsilon_by_formula(option, people)
+        return math.sqrt(low * high) if guess is None else guess
 
-    def _curve(self, surveys: Surveys, people: int, check: Trial) -> tuple[Trial, ...]:
-        numbers = sorted({min(MOST_PEOPLE, max(FEWEST, round(people * factor))) for factor in PICTURE})
+    def _curve(self, surveys: Surveys, people: int, check: SurveyTrial) -> tuple[SurveyTrial, ...]:
+        numbers = sorted({min(MAX_PEOPLE, max(MIN_PEOPLE, round(people * factor))) for factor in CURVE_FACTORS})
         return tuple(
-            check if number == people else surveys.simulate(number, self.effort.drawn, self.seed + 2)
+            check if number == people else surveys.simulate(number, self.effort.curve, self.seed + 2)
             for number in numbers
         )
 
     def side_by_side(self, options: list[Option], plan: CollectionPlan) -> tuple[FamilyNeed, ...]:
-        """The families for maps with the people and the epsilon of a plan: their errors, by simulation."""
-        found = []
+        """Return the simulated errors of the families for maps at the people and the epsilon of a plan."""
+        needs = []
         for one in options:
-            own = one.family.name == plan.family
+            planned = one.family.name == plan.family
             surveys = self._surveys(one, plan.epsilon)
-            error = plan.check.error if own else surveys.simulate(plan.people, self.effort.checked, self.seed + 1).error
+            check = plan.check if planned else surveys.simulate(plan.people, self.effort.checked, self.seed + 1)
             bound = bound_up(one.between_any_two(plan.epsilon))
-            found.append(FamilyNeed(one.family.name, plan.people, plan.epsilon, bound, error))
-        return tuple(found)
+            needs.append(FamilyNeed(one.family.name, plan.people, plan.epsilon, bound, check.error))
+        return tuple(needs)
 
 
-def _error(trial: Callable[[float], Trial]) -> Callable[[float], float]:
+def _error(trial: Callable[[float], SurveyTrial]) -> Callable[[float], float]:
     return lambda x: trial(x).error
 
 
 def _round_up(number: float) -> int:
-    """A number of people with three digits, rounded up.
+    """Return a number of people with three digits, rounded up.
 
     >>> _round_up(16234.2), _round_up(87)
     (16300, 87)

@@ -1,27 +1,27 @@
-"""Where a simulated error meets the one that is allowed."""
+"""Search for the point where a simulated error meets the target."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
 
-#: An error this close to the one allowed, relatively, is close enough; simulations are not more precise.
-CLOSE = 0.015
+#: Relative distance from the target that is close enough; simulations are not more precise.
+TOLERANCE = 0.015
 
-#: At most so many places are tried.
-MOST_TRIES = 14
+#: Maximum number of evaluations.
+MAX_TRIES = 14
 
-#: One step changes what is searched for by this factor at most.
-LARGEST_STEP = 8.0
+#: Maximum factor by which one step changes x.
+MAX_STEP = 8.0
 
-#: Errors fall with what is searched for at least and at most with these powers of it.
+#: Range of the powers of x with which the error falls.
 SLOPES = (-3.0, -0.1)
 
 
 def find(
     error_at: Callable[[float], float], start: float, allowed: float, ends: tuple[float, float], slope: float
 ) -> float | None:
-    """The least x with an error of at most what is allowed, to within the precision of simulations.
+    """Return the smallest x whose error is at most the allowed one, within the precision of simulations.
 
     Errors are nearly powers of x, so that lines through two logarithms are good guesses; a bracket keeps them in
     bounds.
@@ -31,12 +31,12 @@ def find(
     error_at
         The error, which falls with x.
     start
-        Where to begin.
+        The starting point.
     allowed
         The error to meet.
     ends
         The least and the largest x. If the error is small enough at the least, that is the answer; if it is too large
-        at the largest, there is none, and None is returned.
+        at the largest, None is returned.
     slope
         The power of x that the error falls with, as a first guess.
 
@@ -48,9 +48,9 @@ def find(
     bad, good = 0.0, math.inf
     tried: list[tuple[float, float]] = []
     x = min(max(start, ends[0]), ends[1])
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         miss = math.log(error_at(x) / allowed)
-        if abs(miss) <= CLOSE:
+        if abs(miss) <= TOLERANCE:
             return x
         if (miss > 0 and x >= ends[1]) or (miss < 0 and x <= ends[0]):
             return None if miss > 0 else x
@@ -59,7 +59,7 @@ def find(
             return good
         tried.append((math.log(x), miss))
         steepness = _steepness(tried, slope)
-        step = max(-math.log(LARGEST_STEP), min(math.log(LARGEST_STEP), -miss / steepness))
+        step = max(-math.log(MAX_STEP), min(math.log(MAX_STEP), -miss / steepness))
         proposed = x * math.exp(step)
         if not bad < proposed < good:
             proposed = math.sqrt(bad * good) if bad > 0 and good < math.inf else (good / 2 if bad == 0 else bad * 2)
@@ -68,10 +68,10 @@ def find(
 
 
 def _steepness(tried: Iterable[tuple[float, float]], slope: float) -> float:
-    """The power by the last two places that are far enough apart; the first guess before."""
+    """Return the power from the last two evaluations that are far enough apart; before that, the first guess."""
     (*others, (x, miss)) = tried
     for at, other in reversed(others):
         if abs(at - x) > 0.02:
-            found = (miss - other) / (x - at)
-            return max(SLOPES[0], min(SLOPES[1], found))
+            power = (miss - other) / (x - at)
+            return max(SLOPES[0], min(SLOPES[1], power))
     return slope

@@ -15,33 +15,33 @@ from ...estimation.result import Estimate
 from ...exact.arrays import FloatArray
 from ...mechanism import Mechanism
 from ...utility import kantorovich
-from .wanted import Statistic, Wanted
+from .target import Statistic, TargetError
 
-#: Where every value is meant, so many of them, evenly spread, are looked at for the hardest.
-MOST_LOOKED_AT = 32
+#: Maximum number of values, evenly spread, among which the hardest are sought when the target is every value.
+MAX_SCREENED_VALUES = 32
 
-#: The hardest values are those whose variance is within this share of the largest; so many are measured.
-HARDEST, MOST_MEASURED = 0.99, 8
+#: Share of the largest variance from which a value counts as hardest, and maximum number of those to measure.
+HARDEST_SHARE, MAX_MEASURED = 0.99, 8
 
 
 @dataclass(frozen=True)
-class Trial:
-    """What simulated surveys of so many people came to.
+class SurveyTrial:
+    """The result of simulated surveys with a given number of people.
 
     Attributes
     ----------
     people
-        In each survey.
+        Number of people in each survey.
     error
-        The mean over the surveys of the error that was wished for.
+        The mean over the surveys of the target's error.
     standard_error
-        How well the surveys know it.
+        Its standard error over the surveys.
     surveys
-        How many there were.
+        Number of surveys.
     covered
         The share of the intervals that contained the truth; None for a map.
     off
-        The root mean square error of the estimate itself, as it is made by default; None where it was not looked at.
+        The root mean square error of the default estimate; None where it was not measured.
     """
 
     people: int
@@ -53,42 +53,42 @@ class Trial:
 
 
 class Surveys:
-    """Surveys with one mechanism, for one wish.
+    """Surveys with one mechanism, for one target error.
 
     Parameters
     ----------
     mechanism
-        What people report with.
+        The mechanism of the devices.
     guess
         The distribution of the truths.
-    wanted
-        What is to be found out.
+    target
+        The statistic and its target error.
     level
-        Of the intervals.
+        Coverage of the intervals.
     """
 
-    def __init__(self, mechanism: Mechanism, guess: FloatArray, wanted: Wanted, level: float) -> None:
-        self.mechanism, self._guess, self._wanted, self._level = mechanism, guess, wanted, level
+    def __init__(self, mechanism: Mechanism, guess: FloatArray, target: TargetError, level: float) -> None:
+        self.mechanism, self._guess, self._target, self._level = mechanism, guess, target, level
         self._precision = Precision(mechanism, guess)
         self._chances = np.maximum(mechanism.forward(guess), 0.0)
         self._chances /= self._chances.sum()
         self._statistics: list[Statistic] = []
         self._variance = math.nan
-        if wanted.kind != "map":
+        if target.kind != "map":
             self._statistics, self._variance = self._hardest()
 
     def _hardest(self) -> tuple[list[Statistic], float]:
-        """The statistics to measure, and the variance of the hardest per person."""
-        space, wanted = self.mechanism.inputs, self._wanted
-        if wanted.statistic is not None:
-            return [wanted.statistic], self._precision.variance(wanted.weights(space))
+        """Return the statistics to measure, and the variance of the hardest per person."""
+        space, target = self.mechanism.inputs, self._target
+        if target.statistic is not None:
+            return [target.statistic], self._precision.variance(target.weights(space))
         size = space.size or 0
-        evenly = np.linspace(0, size - 1, min(size, MOST_LOOKED_AT)).round().astype(int)
+        evenly = np.linspace(0, size - 1, min(size, MAX_SCREENED_VALUES)).round().astype(int)
         places = np.unique([*evenly, int(self._guess.argmax()), int(self._guess.argmin())]).tolist()
         variances = [self._precision.variance(np.eye(1, size, k)[0]) for k in places]
         largest = max(variances)
-        hardest = [k for k, one in zip(places, variances, strict=True) if one >= HARDEST * largest]
-        chosen = [hardest[k] for k in np.unique(np.linspace(0, len(hardest) - 1, MOST_MEASURED).round().astype(int))]
+        hardest = [k for k, one in zip(places, variances, strict=True) if one >= HARDEST_SHARE * largest]
+        chosen = [hardest[k] for k in np.unique(np.linspace(0, len(hardest) - 1, MAX_MEASURED).round().astype(int))]
         return [("cell", space.value(k)) for k in chosen], largest
 
     @property
@@ -97,22 +97,22 @@ class Surveys:
         return self._variance
 
     def sampling_variance(self) -> float:
-        """What is left of it without any noise."""
+        """Return the part of the variance that remains without any noise."""
         return max(self._precision.sampling_variance(self._weights(one)) for one in self._statistics)
 
     def _weights(self, statistic: Statistic) -> FloatArray:
-        return Wanted(self._wanted.kind, 1.0, "", statistic).weights(self.mechanism.inputs)
+        return TargetError(self._target.kind, 1.0, "", statistic).weights(self.mechanism.inputs)
 
-    def simulate(self, people: int, surveys: int, seed: int, *, by_default: int = 0) -> Trial:
+    def simulate(self, people: int, surveys: int, seed: int, *, by_default: int = 0) -> SurveyTrial:
         """Simulate surveys and measure their errors.
 
         Parameters
         ----------
         people, surveys, seed
-            How many people in each, how many surveys, and where they start.
+            Number of people in each survey, number of surveys, and seed of the random numbers.
         by_default
-            In how many of them the estimate itself is looked at too, made by the default method. Intervals do not
-            depend on the method, and for them the maximum of the likelihood takes least time.
+            Number of surveys in which the default estimate is measured too. Intervals do not depend on the method, and
+            for them the maximum of the likelihood takes least time.
         """
         rng = np.random.default_rng(seed)
         errors: list[float] = []
@@ -120,32 +120,32 @@ class Surveys:
         covered: list[bool] = []
         for number in range(surveys):
             counts = rng.multinomial(people, self._chances)
-            if self._wanted.kind == "map":
+            if self._target.kind == "map":
                 p = np.maximum(estimate(counts, self.mechanism).distribution, 0)
                 errors.append(kantorovich(p / p.sum(), self._guess, self.mechanism.inputs))
                 continue
-            found = estimate(counts, self.mechanism, method="mle")
-            errors.append(float(np.mean([self._margin(found, one, covered) for one in self._statistics])))
+            fit = estimate(counts, self.mechanism, method="mle")
+            errors.append(float(np.mean([self._margin(fit, one, covered) for one in self._statistics])))
             if number < by_default:
                 shown = estimate(counts, self.mechanism).distribution
                 off += [float(self._weights(one) @ (shown - self._guess)) for one in self._statistics]
         deviation = float(np.std(errors, ddof=1) / math.sqrt(surveys)) if surveys > 1 else math.nan
         share = float(np.mean(covered)) if covered else None
-        return Trial(
+        return SurveyTrial(
             people, float(np.mean(errors)), deviation, surveys, share,
             float(np.sqrt(np.mean(np.square(off)))) if off else None,
         )  # fmt: skip
 
-    def _margin(self, found: Estimate, statistic: Statistic, covered: list[bool]) -> float:
-        """The error that an interval states; and whether it contains the truth, which is noted."""
+    def _margin(self, fit: Estimate, statistic: Statistic, covered: list[bool]) -> float:
+        """Return the error that an interval states, and append to ``covered`` whether it contains the truth."""
         weights = self._weights(statistic)
-        truth, interval = float(weights @ self._guess), found.interval(statistic, self._level)
+        truth, interval = float(weights @ self._guess), fit.interval(statistic, self._level)
         covered.append(interval.low <= truth <= interval.high)
         return margin(interval, (float(weights.min()), float(weights.max())))
 
 
 def margin(interval: Interval, possible: Sequence[float]) -> float:
-    """Half the length of an interval; where it is cut off at what is possible, the arm that is left.
+    """Return half the length of an interval, or its remaining arm where it is cut off at a possible extreme.
 
     >>> half = Interval(0.1, 0.3, 0.25, 0.95, "P(yes)"), Interval(0.0, 0.3, 0.1, 0.95, "P(yes)")
     >>> [round(margin(one, (0.0, 1.0)), 3) for one in half]

@@ -1,1 +1,1 @@
-"""A person's device: it reads what a collection asks, adds the noise, and sends the report and nothing else."""
+"""The client on a person's device: it reads a collection's question, adds the noise, and sends only the report."""

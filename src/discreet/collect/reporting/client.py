@@ -1,8 +1,8 @@
 """``discreet.collect.Client``: takes part in a collection for the people of a device.
 
-It trusts the service with nothing but the counting. The mechanism is fetched and proved again here; what it costs is
-worked out here, between any two values, and added up over everything that was asked about the same matter; the noise is
-drawn here. What leaves is a report under a random key.
+It trusts the service with nothing but the counting. The mechanism is fetched and proved again here; its cost is
+computed here, between any two values, and added up over all questions about the same matter; the noise is drawn here.
+Only a report under a random key leaves the device.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from ...mechanism import Mechanism
 from ...privacy.verify import verify
 from ...spaces import Grid
 from ...strict_json import read_json
-from ..collection import LONGEST_TEXT, NAME
+from ..collection import MAX_TEXT, NAME
 from ..keys import read_day
-from .diary import Diary, Part, Waiting
+from .diary import Diary, Participation, Waiting
 from .transport import (
-    LONGEST_WAIT,
-    WAITS,
-    Answer,
+    MAX_RETRY_SECONDS,
+    RETRY_SECONDS,
     Http,
     Refused,
+    ServiceResponse,
     ServiceUnreachable,
     Transport,
     ask_patiently,
@@ -41,26 +41,26 @@ from .transport import (
     refusal,
 )
 
-#: Distances are rounded up to a part in so many of a metre.
-DIGITS = 10**9
+#: Parts of a metre to which distances are rounded up.
+PARTS_OF_A_METRE = 10**9
 
 Outcome = Literal["counted", "counted before", "waiting", "expired", "refused"]
 
 
 @dataclass(frozen=True)
 class Offer:
-    """What taking part would mean, before a value is entered and before anything is drawn.
+    """The terms of taking part, before a value is entered and before anything is drawn.
 
     Attributes
     ----------
     title, question
-        What the collection says of itself.
+        The collection's own texts.
     mechanism
-        What would make the report, proved on this device.
+        The mechanism of the report, proved on this device.
     part
-        Where reports would go, for whom and about what.
+        The destination of reports, the person and the matter.
     spent, maximum
-        Epsilon that earlier parts about the same matter cost, and what they may cost altogether.
+        Epsilon already spent on the same matter, and its maximum.
     mechanism_name
         Its name in the collection.
     """
@@ -69,13 +69,13 @@ class Offer:
     question: str
     mechanism: Mechanism
     mechanism_name: str
-    part: Part
+    part: Participation
     spent: Fraction
     maximum: Fraction
 
     @property
     def epsilon(self) -> float:
-        """What taking part costs: the most that all reports together tell between two values, rounded up.
+        """The cost of taking part: epsilon between two values for all reports together, rounded up.
 
         With several draws it is between two series of values that change at the same times: that a value changed, and
         when, shows as soon as two reports differ.
@@ -83,7 +83,7 @@ class Offer:
         return float(self.part.cost) * (1 + 2.0**-52)
 
     def describe(self) -> str:
-        """The offer in words, to agree to."""
+        """Return the offer as text for consent."""
         between = "any two values"
         if self.part.radius is not None:
             between = f"any two places up to {float(self.part.radius):g} metres apart"
@@ -102,23 +102,23 @@ class Offer:
 
 
 class Client:
-    """Takes part in collections of a service, for the people of one device.
+    """A client that takes part in a service's collections, for the people of one device.
 
     Parameters
     ----------
     service
         Its address: ``https://survey.example``.
     diary
-        The file in which this device remembers what was drawn and spent.
+        The file in which this device keeps its reports and its spending.
     maximum
         The largest epsilon between any two values that one person may spend on one matter: summed over all
         collections, mechanisms and draws.
     radius
-        For places: epsilon is between places up to so many metres apart.
+        For places: the distance in metres up to which two places are protected.
     token
         For collections that are not open.
     transport, sleep
-        Who carries requests, and who waits.
+        Functions that carry requests, and that wait.
 
     Examples
     --------
@@ -150,25 +150,25 @@ class Client:
         self._transport, self._sleep = transport or Http(), sleep
 
     def spent(self, person: str, about: str) -> float:
-        """Epsilon that somebody's parts about a matter cost so far."""
+        """Return the epsilon that a person has spent on a matter so far."""
         return float(self._diary.spent(person, about))
 
     def offer(self, collection: str, *, person: str, about: str, mechanism: str | None = None, draws: int = 1) -> Offer:
-        """Fetch what a collection asks, prove the chosen mechanism again, and say what taking part would cost.
+        """Fetch a collection, prove the chosen mechanism again, and return the cost of taking part.
 
         Parameters
         ----------
         collection
             Its name.
         person
-            Whose answer it will be, by a name that stays on this device.
+            A name for the person who answers, which stays on this device.
         about
-            What the question is about, in the app's own words: everything that was asked about it counts against one
+            The matter of the question, in the app's own words: all questions about it count against one
             maximum. It is never taken from the service, which could call the same thing by many names.
         mechanism
             Its name, where people may choose; it is chosen before a value is entered.
         draws
-            How many different values of this person may get a report of their own: 1 for what does not change.
+            Number of different values of this person that get reports of their own: 1 for a value that never changes.
         """
         if re.fullmatch(NAME, collection) is None:
             raise InvalidInput.must_be("collection", "small letters, digits, - and _", collection)
@@ -180,14 +180,14 @@ class Client:
         if chosen not in names:
             raise InvalidInput.must_be("mechanism", f"one of {', '.join(names)}", mechanism)
         body = self._get(f"/v1/collections/{collection}/mechanisms/{chosen}").body
-        proved = mechanism_from_text(body, f"the mechanism {chosen!r} of {collection!r}")
-        part = Part(
-            person, about, self._service, collection, str(proved.to_json()["sha256"]),
-            positive_integer(draws, "draws"), self._epsilon(proved),
-            self._radius if isinstance(proved.inputs, Grid) else None,
+        exact = mechanism_from_text(body, f"the mechanism {chosen!r} of {collection!r}")
+        part = Participation(
+            person, about, self._service, collection, str(exact.to_json()["sha256"]),
+            positive_integer(draws, "draws"), self._epsilon(exact),
+            self._radius if isinstance(exact.inputs, Grid) else None,
         )  # fmt: skip
         return Offer(
-            _text(described, "title"), _text(described, "question"), proved, chosen, part,
+            _text(described, "title"), _text(described, "question"), exact, chosen, part,
             self._diary.spent(person, about), self._maximum,
         )  # fmt: skip
 
@@ -197,14 +197,14 @@ class Client:
         Parameters
         ----------
         offer
-            What the person agreed to.
+            The offer that the person accepted.
         value
             Their true value, which stays here.
         consent
-            That they agreed, before anything is drawn.
+            True if they agreed, before anything is drawn.
         again
-            Count this person's report once more, in a survey that asks in rounds. Otherwise whoever answers with one
-            draw is counted once, whatever their value is later. With several draws every call is a round.
+            Count this person's report once more, in a survey that asks in rounds. Otherwise a person with one draw is
+            counted once, even if their value changes later. With several draws every call is a round.
 
         Returns
         -------
@@ -216,7 +216,7 @@ class Client:
         Raises
         ------
         BudgetExceeded
-            When taking part would cost more than is left. Nothing was drawn.
+            If taking part would cost more than is left. Nothing was drawn.
         """
         if consent is not True:
             raise InvalidInput.must_be("consent", "True: people agree before anything is drawn", consent)
@@ -238,9 +238,9 @@ class Client:
         return "counted before" if kept is None else self._send(kept)
 
     def send_waiting(self) -> dict[Outcome, int]:
-        """Send what was not acknowledged, with the same bytes under the same keys; says how many of each outcome.
+        """Send unacknowledged reports again, with the same bytes and keys, and return the number of each outcome.
 
-        What the service refuses is kept too: a token may be missing, or its address may have changed.
+        Refused reports are kept too: a token may be missing, or the address may have changed.
         """
         outcomes: dict[Outcome, int] = {"counted": 0, "waiting": 0, "expired": 0, "refused": 0}
         for one in self._diary.waiting(f"{self._service}/"):
@@ -253,28 +253,30 @@ class Client:
     # ---------------------------------------------------------------- what a mechanism costs
 
     def _epsilon(self, mechanism: Mechanism) -> Fraction:
-        """Epsilon of one draw between any two values; on a map between any two places within the radius."""
+        """Return epsilon of one draw between any two values, or on a map between any two places within the radius."""
         try:
             if isinstance(mechanism.inputs, Grid):
                 if self._radius is None:
-                    raise InvalidInput(f"for places, say within how many metres they are protected: {arg('radius')}.")
+                    raise InvalidInput(
+                        f"for places, give the distance in metres within which they are protected: {arg('radius')}."
+                    )
                 near = verify(mechanism, "metric").epsilon
                 apart = farthest_centres(mechanism.inputs, self._radius)
-                found = math.inf if math.isinf(near) else claimed(near) * apart
+                epsilon = math.inf if math.isinf(near) else claimed(near) * apart
             else:
                 anywhere = mechanism.local_epsilon
-                found = math.inf if math.isinf(anywhere) else claimed(anywhere)
+                epsilon = math.inf if math.isinf(anywhere) else claimed(anywhere)
         except Unsupported:
-            found = math.inf
-        if not isinstance(found, Fraction):
+            epsilon = math.inf
+        if not isinstance(epsilon, Fraction):
             raise NotPrivate("the mechanism does not protect a person's own value: no finite epsilon holds for it.")
-        return found
+        return epsilon
 
     # ---------------------------------------------------------------- requests
 
     def _send(self, one: Waiting) -> Outcome:
         renewed = False
-        waits = iter(WAITS)
+        waits = iter(RETRY_SECONDS)
         while True:
             answer = self._post(one)
             if answer.status in (200, 201):
@@ -295,21 +297,21 @@ class Client:
                     f"the service refuses the report (status {answer.status}).", "It is kept, and was not redrawn."
                 )
             wait = next(waits, None)
-            if wait is None or answer.retry_after > LONGEST_WAIT:
+            if wait is None or answer.retry_after > MAX_RETRY_SECONDS:
                 return "waiting"
             self._sleep(max(wait, answer.retry_after))
 
-    def _post(self, one: Waiting) -> Answer:
+    def _post(self, one: Waiting) -> ServiceResponse:
         headers = {"Content-Type": "application/json", "Idempotency-Key": one.key, **self._permission()}
         try:
             return self._transport.ask("POST", one.url, one.body, headers)
         except ServiceUnreachable:
-            return Answer(503, b"")
+            return ServiceResponse(503, b"")
 
     def _permission(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}"} if self._token else {}
 
-    def _get(self, path: str) -> Answer:
+    def _get(self, path: str) -> ServiceResponse:
         url, headers = f"{self._service}{path}", self._permission()
         answer = ask_patiently(lambda: self._transport.ask("GET", url, None, headers), self._sleep)
         if answer.status != 200:
@@ -327,9 +329,9 @@ class Client:
 
 
 def farthest_centres(grid: Grid, radius: Fraction) -> Fraction:
-    """How far apart, at most, the centres of the cells of two places are that are so many metres apart, rounded up.
+    """Return the largest distance, rounded up, between cell centres of two places that are ``radius`` metres apart.
 
-    A place is anywhere in its cell: places on both sides of a border are neighbours however wide the cells are. Cells
+    A place is anywhere in its cell: places on both sides of a border are neighbours even if the cells are wide. Cells
     that are u rows and v columns apart have points within ``r`` of each other if
     ``max(u - 1, 0)^2 + max(v - 1, 0)^2 <= (r / cell)^2``.
 
@@ -345,13 +347,13 @@ def farthest_centres(grid: Grid, radius: Fraction) -> Fraction:
             break
         right = min(grid.cols - 1, 1 + math.isqrt(math.floor(rest)))
         far = max(far, up**2 + right**2)
-    square = cell**2 * far * DIGITS**2
+    square = cell**2 * far * PARTS_OF_A_METRE**2
     root = math.isqrt(math.floor(square))
-    return Fraction(root if root**2 == square else root + 1, DIGITS)
+    return Fraction(root if root**2 == square else root + 1, PARTS_OF_A_METRE)
 
 
-def _stated_day(answer: Answer) -> int | None:
-    """Return the day that a service wants in a new key, if it says that it never counts the old one."""
+def _stated_day(answer: ServiceResponse) -> int | None:
+    """Return the day that a service requires in a new key, if it will never count the old one."""
     try:
         content = read_json(answer.body, "the answer") if answer.status == 400 else None
     except UnreadableFile:
@@ -362,17 +364,17 @@ def _stated_day(answer: Answer) -> int | None:
 
 
 def _text(described: dict[str, object], field: str) -> str:
-    """A text of the service's that people read before they agree: one line, no signs that move a terminal."""
+    """Return one of the service's texts for people: one line without terminal control characters."""
     text = described.get(field)
-    if not isinstance(text, str) or len(text) > LONGEST_TEXT or not text.isprintable():
+    if not isinstance(text, str) or len(text) > MAX_TEXT or not text.isprintable():
         raise Refused(f"the {field} of the collection cannot be shown.", "Look at the service's address.")
     return text
 
 
 def _names(listed: object) -> list[str]:
-    """The names of the mechanisms that a description lists."""
-    found = [one.get("name") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    names = [name for name in found if isinstance(name, str) and re.fullmatch(NAME, name)]
+    """Return the names of the mechanisms that a description lists."""
+    values = [one.get("name") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    names = [name for name in values if isinstance(name, str) and re.fullmatch(NAME, name)]
     if not names:
         raise Refused("the service describes a collection without mechanisms.", "Look at its address.")
     return names

@@ -1,8 +1,8 @@
-"""The diary of a device: what its people take part in, the reports that were drawn, and reports that wait to be sent.
+"""The diary of a device: its people's participations, their reports, and reports that wait to be sent.
 
-It is a SQLite file on the device, for its owner alone. It knows true values (by their number), since an answer is drawn
-once for each of them; whoever can read the diary can read those. Everything that belongs to one report is written in
-one step before anything is sent.
+It is a SQLite file on the device, for its owner alone. It holds true values (by their number), since an answer is drawn
+once for each of them; anyone who can read the diary can read those. All data of one report is written in one step
+before anything is sent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..keys import new_key
 _APPLICATION = 0x64736344
 
 #: The version of the file's layout.
-FORMAT = 1
+LAYOUT_VERSION = 1
 
 _LAYOUT = (
     "CREATE TABLE taking_part (number INTEGER PRIMARY KEY, person TEXT NOT NULL, question TEXT NOT NULL, "
@@ -41,22 +41,22 @@ _LAYOUT = (
 
 
 @dataclass(frozen=True)
-class Part:
-    """What somebody takes part in.
+class Participation:
+    """A person's participation in a collection.
 
     Attributes
     ----------
     person, question
-        Whose privacy it costs, and about what.
+        The person whose privacy it costs, and the matter.
     service, collection, mechanism
-        Where reports go, and the digest of the mechanism that makes them.
+        The destination of reports, and the digest of their mechanism.
     draws
-        How many values get an answer of their own.
+        Number of values that get an answer of their own.
     epsilon
-        What each of these draws costs.
+        The cost of each of these draws.
     radius
-        For places: how far apart those may be that epsilon is between, in metres. Costs at different radii cannot be
-        added up, so that all parts of one question have the same.
+        For places: the distance in metres up to which two places are protected. Costs at different radii cannot be
+        added, so all participations in one question have the same radius.
     """
 
     person: str
@@ -70,12 +70,12 @@ class Part:
 
     @property
     def cost(self) -> Fraction:
-        """What taking part costs, whatever the values are."""
+        """The cost of taking part, the same for all values."""
         return self.draws * self.epsilon
 
 
 class Waiting(NamedTuple):
-    """A report that was drawn and is not acknowledged yet: the bytes to send, as often as it takes."""
+    """An unacknowledged report: the bytes to send, and to send again until they are acknowledged."""
 
     number: int
     url: str
@@ -84,12 +84,12 @@ class Waiting(NamedTuple):
 
 
 class Diary:
-    """What a device remembers, in one SQLite file.
+    """The memory of a device, in one SQLite file.
 
     Parameters
     ----------
     path
-        The file; it is made if there is none.
+        The file, which is created if missing.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -106,17 +106,17 @@ class Diary:
                 for statement in _LAYOUT:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {FORMAT}")
-            elif (application, version) != (_APPLICATION, FORMAT):
+                connection.execute(f"PRAGMA user_version = {LAYOUT_VERSION}")
+            elif (application, version) != (_APPLICATION, LAYOUT_VERSION):
                 raise UnreadableFile(f"{path} is not a diary that this program reads.", "Name another file.")
 
     def spent(self, person: str, question: str) -> Fraction:
-        """What somebody's parts about a question cost together."""
+        """Return the total cost of a person's participations in a question."""
         with self._writing() as connection:
             return _spent(connection, person, question)
 
     def answer(
-        self, part: Part, maximum: Fraction, value: int, draw: Callable[[], int], request: Request, again: bool
+        self, part: Participation, maximum: Fraction, value: int, draw: Callable[[], int], request: Request, again: bool
     ) -> Waiting | None:
         """Find or draw the report for a value, and keep it to be sent, in one step.
 
@@ -126,12 +126,12 @@ class Diary:
         it moved, and so would a choice that changes from one day to the next.
 
         Where an answer is drawn once, it is counted once: a report that waits is the one to send, and None says that
-        this person's report was counted before, whatever the value is now. ``again`` counts it once more.
+        this person's report was counted before, even if the value has changed. ``again`` counts it once more.
 
         Raises
         ------
         BudgetExceeded
-            When taking part would cost more than is left of the maximum. Nothing was drawn.
+            If taking part would cost more than is left of the maximum. Nothing was drawn.
         """
         with self._writing() as connection:
             known = _known(connection, part)
@@ -150,7 +150,7 @@ class Diary:
             return Waiting(made.lastrowid, url, key, body)
 
     def waiting(self, beginning: str) -> list[Waiting]:
-        """Reports to a service (by how their address begins) that are not acknowledged yet, oldest first."""
+        """Return unacknowledged reports to a service (by the beginning of their address), oldest first."""
         with self._writing() as connection:
             rows = connection.execute("SELECT number, url, key, body FROM waiting ORDER BY number")
             return [one for one in map(Waiting._make, rows) if one.url.startswith(beginning)]
@@ -169,7 +169,7 @@ class Diary:
             return None if row is None else Waiting._make(row)
 
     def forget(self, one: Waiting, counted: bool) -> None:
-        """A report was acknowledged, or will never be taken."""
+        """Delete a waiting report that was acknowledged, or that will never be accepted."""
         with self._writing() as connection:
             if counted:
                 connection.execute(
@@ -196,7 +196,7 @@ class Diary:
             connection.close()  # undoes an open transaction
 
 
-#: Makes the address and the body of the request that carries a report.
+#: A function from a report to the address and the body of the request that carries it.
 Request = Callable[[int], tuple[str, bytes]]
 
 
@@ -207,56 +207,56 @@ def _spent(connection: sqlite3.Connection, person: str, question: str) -> Fracti
     )
 
 
-def _counted(connection: sqlite3.Connection, part: Part) -> bool:
-    """Whether some report of this person was counted in the collection, under whatever mechanism."""
+def _counted(connection: sqlite3.Connection, part: Participation) -> bool:
+    """Return whether a report of this person was counted in the collection, under any mechanism."""
     sql = "SELECT 1 FROM taking_part WHERE person = ? AND service = ? AND collection = ? AND counted = 1"
     return connection.execute(sql, (part.person, part.service, part.collection)).fetchone() is not None
 
 
-def _unsent(connection: sqlite3.Connection, part: Part) -> Waiting | None:
-    """The report of this person that waits to be counted in the collection."""
+def _unsent(connection: sqlite3.Connection, part: Participation) -> Waiting | None:
+    """Return the report of this person that waits to be counted in the collection."""
     sql = (
         "SELECT w.number, w.url, w.key, w.body FROM waiting AS w JOIN taking_part AS t ON t.number = w.part "
         "WHERE t.person = ? AND t.service = ? AND t.collection = ? ORDER BY w.number LIMIT 1"
     )
-    found = connection.execute(sql, (part.person, part.service, part.collection)).fetchone()
-    return None if found is None else Waiting._make(found)
+    row = connection.execute(sql, (part.person, part.service, part.collection)).fetchone()
+    return None if row is None else Waiting._make(row)
 
 
 def _report_of(connection: sqlite3.Connection, number: int, draws: int, value: int, draw: Callable[[], int]) -> int:
-    """The report of a value: the one it has, a fresh one, or from the cap on one of the earlier ones for good."""
+    """Return the report of a value: its earlier one, a fresh one, or after the last draw a fixed earlier report."""
     sql = "SELECT value, report, fresh FROM answers WHERE part = ?"
     kept = {of: (report, fresh) for of, report, fresh in connection.execute(sql, (number,))}
     if value in kept:
         return int(kept[value][0])
-    drawn = [report for report, fresh in kept.values() if fresh]
-    fresh = len(drawn) < draws
-    report = draw() if fresh else secrets.choice(drawn)
+    fresh_reports = [report for report, fresh in kept.values() if fresh]
+    fresh = len(fresh_reports) < draws
+    report = draw() if fresh else secrets.choice(fresh_reports)
     connection.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", (number, value, report, fresh))
     return int(report)
 
 
-def _known(connection: sqlite3.Connection, part: Part) -> int | None:
-    """The number of a part that was paid for; one under other words is refused."""
+def _known(connection: sqlite3.Connection, part: Participation) -> int | None:
+    """Return the number of a paid participation; one with another question or number of draws is refused."""
     place = (part.person, part.service, part.collection, part.mechanism)
     sql = (
         "SELECT number, question, draws FROM taking_part "
         "WHERE person = ? AND service = ? AND collection = ? AND mechanism = ?"
     )
-    found = connection.execute(sql, place).fetchone()
-    if found is None:
+    row = connection.execute(sql, place).fetchone()
+    if row is None:
         return None
-    if (found[1], found[2]) != (part.question, part.draws):
+    if (row[1], row[2]) != (part.question, part.draws):
         raise InvalidInput(
             "this person takes part already, under another question or with another number of draws.",
             "Ask with the same question and the same draws as before.",
             argument="draws",
         )
-    return int(found[0])
+    return int(row[0])
 
 
-def _take_part(connection: sqlite3.Connection, part: Part, maximum: Fraction) -> int:
-    """The number of a new part, which is paid for."""
+def _take_part(connection: sqlite3.Connection, part: Participation, maximum: Fraction) -> int:
+    """Pay for a new participation, and return its number."""
     radius = None if part.radius is None else str(part.radius)
     if radius is not None:
         sql = "SELECT radius FROM taking_part WHERE person = ? AND question = ? AND radius IS NOT NULL AND radius != ?"

@@ -1,4 +1,4 @@
-"""Why an answer is drawn once: what somebody learns who sees many reports of one person."""
+"""The loss of privacy when an observer sees many reports of one person, and why an answer is drawn once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...plots.panels import Axis, panels
 
 
 def guessed_right(mechanism: Mechanism, reports: int, *, drawn_once: bool, people: int = 2000, seed: int = 0) -> float:
-    """The share of people whose value somebody guesses right who sees so many reports of each.
+    """Return the share of people whose value an observer of ``reports`` reports of each guesses correctly.
 
     People have every value equally often, and the guess is the likeliest value given the reports. With a fresh draw for
     each report, what they give away adds up: after t reports epsilon is t times that of one. Drawn once and sent again,
@@ -23,13 +23,13 @@ def guessed_right(mechanism: Mechanism, reports: int, *, drawn_once: bool, peopl
     Parameters
     ----------
     mechanism
-        What makes the reports.
+        The mechanism of the reports.
     reports
-        How many of each person are seen.
+        Number of reports seen of each person.
     drawn_once
-        Whether the first report is sent again each time, or each is drawn afresh.
+        True if the first report is sent again each time, False if each is drawn afresh.
     people, seed
-        How many people are simulated, and where the simulation starts.
+        Number of simulated people, and seed of the simulation.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def guessed_right(mechanism: Mechanism, reports: int, *, drawn_once: bool, peopl
 
 
 def repetition_chart(mechanism: Mechanism, reports: Sequence[int] = (1, 2, 4, 7, 14, 30, 90, 180, 365)) -> Chart:
-    """A picture of :func:`guessed_right` over the number of reports that somebody saw of each person.
+    """Return a chart of :func:`guessed_right` over the number of reports seen of each person.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def repetition_chart(mechanism: Mechanism, reports: Sequence[int] = (1, 2, 4, 7,
         Axis("reports seen of each person", log=True),
         Axis("values guessed right", (0, 1)),
         "What many reports of one person give away",
-        "Who sees a fresh report each day averages the noise away. Drawn once, all of them tell as much as the first.",
+        "Averaging fresh reports over days removes the noise. Drawn once, all reports reveal as much as the first.",
         f"A guess without any report is right {blind:.0%} of the time.",
         columns=1,
         marked=True,

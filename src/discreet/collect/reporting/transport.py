@@ -1,4 +1,4 @@
-"""Requests of a device: to the one service it was told of, over TLS, and nowhere else."""
+"""Requests of a device: to its one service, over TLS, and nowhere else."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from urllib.parse import SplitResult, urlsplit
 from ...errors import DiscreetError, InvalidInput
 
 #: Hosts that need no TLS.
-THIS_COMPUTER = ("127.0.0.1", "localhost", "::1")
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
-#: Larger answers than this are not read.
-MOST_BYTES = 50_000_000
+#: Maximum size of an answer in bytes.
+MAX_ANSWER_BYTES = 50_000_000
 
-#: Seconds to wait before the same is asked again, at least, and the longest that a service may ask to wait.
-WAITS, LONGEST_WAIT = (0.2, 1.0, 3.0), 30.0
+#: Seconds to wait before each retry, and the longest wait that a service may request.
+RETRY_SECONDS, MAX_RETRY_SECONDS = (0.2, 1.0, 3.0), 30.0
 
-#: Statuses of a service that has no time now: the same request may succeed in a moment.
-BUSY = (429, 503)
+#: Statuses of a busy service: the same request may succeed in a moment.
+BUSY_STATUSES = (429, 503)
 
 
-class Answer(NamedTuple):
-    """What a service answered, and after how many seconds it wants to be asked again."""
+class ServiceResponse(NamedTuple):
+    """An answer of a service, and the seconds after which it wants a retry."""
 
     status: int
     body: bytes
@@ -32,7 +32,7 @@ class Answer(NamedTuple):
 
 
 class ServiceUnreachable(DiscreetError):
-    """A service that does not answer now. What waits to be sent is kept."""
+    """A service that does not answer now. Waiting reports are kept."""
 
 
 class Refused(DiscreetError):
@@ -40,10 +40,10 @@ class Refused(DiscreetError):
 
 
 class Transport(Protocol):
-    """Whoever carries requests."""
+    """A carrier of requests."""
 
-    def ask(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
-        """One request; :class:`ServiceUnreachable` if no answer came."""
+    def ask(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> ServiceResponse:
+        """Send one request; raise :class:`ServiceUnreachable` if no answer came."""
 
 
 class Http:
@@ -52,21 +52,22 @@ class Http:
     Parameters
     ----------
     seconds
-        How long an answer is waited for.
+        Seconds to wait for an answer.
     context
-        Of TLS; by default the certificates that the system trusts.
+        The TLS context; by default the certificates that the system trusts.
     """
 
     def __init__(self, seconds: float = 30.0, context: ssl.SSLContext | None = None) -> None:
         self._seconds, self._context = seconds, context
 
-    def ask(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+    def ask(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> ServiceResponse:
         place = urlsplit(url)
         connection = self._connection(place)
         try:
             connection.request(method, place.path, body, dict(headers))
             with connection.getresponse() as response:  # also closed when it is cut off
-                return Answer(response.status, response.read(MOST_BYTES), _seconds(response.getheader("Retry-After")))
+                wait = _seconds(response.getheader("Retry-After"))
+                return ServiceResponse(response.status, response.read(MAX_ANSWER_BYTES), wait)
         except (OSError, http.client.HTTPException):
             raise ServiceUnreachable("the service does not answer.", "Try again later; nothing is lost.") from None
         finally:
@@ -81,23 +82,23 @@ class Http:
 
 
 def _seconds(text: str | None) -> float:
-    """Return how long a service wants to be left alone; 0 if it does not say, or says it by a date."""
+    """Return the seconds for which a service wants no request; 0 without a number."""
     return float(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 9 else 0.0
 
 
-def ask_patiently(ask: Callable[[], Answer], sleep: Callable[[float], None]) -> Answer:
-    """Ask until the service has time, a few times at most; as long apart as it says. Returns the last answer."""
+def ask_patiently(ask: Callable[[], ServiceResponse], sleep: Callable[[float], None]) -> ServiceResponse:
+    """Repeat a request to a busy service a few times, at the intervals it asks for; return the last answer."""
     answer = ask()
-    for wait in WAITS:
-        if answer.status not in BUSY or answer.retry_after > LONGEST_WAIT:
+    for wait in RETRY_SECONDS:
+        if answer.status not in BUSY_STATUSES or answer.retry_after > MAX_RETRY_SECONDS:
             break
         sleep(max(wait, answer.retry_after))
         answer = ask()
     return answer
 
 
-def refusal(answer: Answer) -> Refused:
-    """Return the refusal of what was to be fetched, in words that say what happened."""
+def refusal(answer: ServiceResponse) -> Refused:
+    """Return the error for a request that was not answered with content."""
     if answer.status == 429:
         problem = "Too many requests came from your network at once"
     elif answer.status == 503:
@@ -105,7 +106,7 @@ def refusal(answer: Answer) -> Refused:
     elif answer.status == 404:
         return Refused("the service has no such collection.", "Look at its name and at the service's address.")
     elif answer.status in (401, 403):
-        return Refused("the service wants a token that permits this.", "Ask whoever runs it for one.")
+        return Refused("the service wants a token that permits this.", "Ask its operator for one.")
     else:
         return Refused(f"the service failed (status {answer.status}).", "Try again later; nothing was sent.")
     wait = f"{answer.retry_after:.0f} seconds" if answer.retry_after else "a minute"
@@ -113,7 +114,7 @@ def refusal(answer: Answer) -> Refused:
 
 
 def read_service(address: str) -> str:
-    """The address of a service without its last slash.
+    """Return the address of a service without its last slash.
 
     >>> read_service("https://survey.example/")
     'https://survey.example'
@@ -124,7 +125,7 @@ def read_service(address: str) -> str:
     place = urlsplit(address)
     if place.scheme not in ("http", "https") or not place.hostname or place.query or place.fragment or place.username:
         raise InvalidInput.must_be("service", "an address like https://survey.example", address)
-    if place.scheme == "http" and place.hostname not in THIS_COMPUTER:
+    if place.scheme == "http" and place.hostname not in LOOPBACK_HOSTS:
         raise InvalidInput(
             "reports to another computer need TLS.", f"Write https://{place.netloc}{place.path}.", argument="service"
         )

@@ -1,4 +1,4 @@
-"""Estimates from the counts of a store, with what fake reports could do to them."""
+"""Estimates from the counts of a store, with the possible effect of fake reports."""
 
 from __future__ import annotations
 
@@ -28,55 +28,55 @@ from .metrics import Metrics
 from .problems import Problem
 from .registry import Served
 
-#: Of how many collections answers are kept, and for how many levels of each.
-MOST_KEPT, MOST_LEVELS = 64, 8
+#: Maximum number of cached collections, and of confidence levels cached for each.
+MAX_CACHED_COLLECTIONS, MAX_CACHED_LEVELS = 64, 8
 
-#: With so many times the reports it was made from, an answer is worked out anew beside the requests, or before them.
-AGEING, OLD = 1.01, 1.1
+#: Growth in reports after which an estimate is refreshed in the background, or before answering.
+BACKGROUND_REFRESH_RATIO, STALE_RATIO = 1.01, 1.1
 
-#: After so many seconds an answer is worked out anew beside the requests for a single report more.
-AGED = 60.0
+#: Age in seconds from which one more report is enough for a refresh in the background.
+REFRESH_SECONDS = 60.0
 
-#: From so many reports on, an answer that is no older than this, in seconds, is not waited for however fast they come.
-MANY, YOUNG = 100_000, 3.0
+#: Number of reports from which an estimate younger than this many seconds is served without waiting for a refresh.
+LARGE_COLLECTION, FRESH_SECONDS = 100_000, 3.0
 
-#: How many estimates are worked out at once, and how many collections may wait for that.
-AT_ONCE, MOST_WAITING = 2, 32
+#: Maximum number of concurrent estimates, and of collections that are estimated or wait for it.
+MAX_CONCURRENT_ESTIMATES, MAX_WAITING_ESTIMATES = 2, 32
 
-#: How long a request waits for an estimate before it is asked to come back, in seconds.
-PATIENCE = 10.0
+#: Seconds a request waits for an estimate before it is asked to come back.
+ESTIMATE_TIMEOUT_SECONDS = 10.0
 
-#: The level of intervals unless another one is asked for.
-LEVEL = 0.95
+#: Confidence level of intervals by default.
+DEFAULT_LEVEL = 0.95
 
-#: The share of fake reports whose effect is stated.
+#: Share of fake reports whose effect is stated.
 FAKE_SHARE = 0.01
 
-#: With more values than this, what fake reports can do is not worked out for each.
-MOST_VALUES = 200
+#: Maximum number of values for which the effect of fake reports on each share is computed.
+MAX_SHARES = 200
 
 
 class EstimateAnswers:
-    """Answers about collections: worked out from counts, and given again until reports have grown.
+    """A cache of estimates: each is computed from counts and served until the number of reports has grown.
 
-    An estimate takes a fraction of a second, however many reports there are, and hardly changes when one more comes in.
-    So an answer is given as it stands while there are at most 1% more reports than it was made from. From then on it is
-    worked out anew beside the requests, which still get the one before; with 10% more they wait for the new one, but
-    for collections of many reports whose answer is a few seconds old at most. Every answer states the number of its
-    reports. :meth:`prepare`, called beside the requests for collections that reports came in for, lets nobody wait for
-    the first one, and takes in the last reports once no more come.
+    An estimate takes a fraction of a second for any number of reports, and hardly changes when one more comes in. So an
+    answer is served unchanged while there are at most 1% more reports than it was made from. From then on it is
+    refreshed in the background while requests still get the previous one; with 10% more they wait for the new one,
+    except for large collections whose answer is a few seconds old at most. Every answer states the number of its
+    reports. :meth:`prepare`, called in the background for collections with new reports, makes the first answer ready
+    and includes the last reports once no more come.
 
     Estimates have threads of their own, and each collection takes one at a time, so that nothing else waits for a
-    slow one. The fit is kept: intervals of another level are all that is worked out for it.
+    slow one. The fit is cached: another level needs new intervals only.
 
     Parameters
     ----------
     store
         The store with the reports.
     metrics
-        Where estimates are counted.
+        Counters of the service.
     clock
-        Seconds, from some moment on: by it the age of an answer is told.
+        A clock in seconds, for the age of answers.
     """
 
     def __init__(self, store: ReportStore, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
@@ -84,66 +84,66 @@ class EstimateAnswers:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._jobs: dict[str, Future[_Answer]] = {}
         self._turn = threading.Lock()
-        self._workers = ThreadPoolExecutor(AT_ONCE, "discreet-estimates")
+        self._workers = ThreadPoolExecutor(MAX_CONCURRENT_ESTIMATES, "discreet-estimates")
 
     def counts(self, served: Served) -> dict[str, dict[int, int]]:
-        """For each mechanism, how often each report was made: index -> times."""
+        """Return for each mechanism the counts of reports: index -> times."""
         return {name: self._store.histogram(number) for name, number in served.numbers.items()}
 
     async def answer(self, find: Callable[[], Served], level: float) -> dict[str, Json]:
-        """The estimate with intervals; a problem while there are too few reports, or when it takes too long.
+        """Return the estimate with intervals; a problem while there are too few reports, or when it takes too long.
 
         Parameters
         ----------
         find
-            Finds the collection, or refuses to. It is called in another thread, together with all that takes time:
-            each change of threads takes as long as an answer that is there.
+            Returns the collection, or refuses. It is called in another thread, together with all slow work: each
+            change of threads takes as long as a cached answer.
         level
-            Of the intervals.
+            Confidence level of the intervals.
         """
-        late = time.monotonic() + PATIENCE
+        late = time.monotonic() + ESTIMATE_TIMEOUT_SECONDS
         while True:
-            found, total = await run_in_threadpool(lambda: self._at_hand(find(), level))
-            if isinstance(found, _Answer):
-                return found.content
-            work = asyncio.wrap_future(found)
+            answer, total = await run_in_threadpool(lambda: self._at_hand(find(), level))
+            if isinstance(answer, _Answer):
+                return answer.content
+            work = asyncio.wrap_future(answer)
             work.add_done_callback(_look)
             await asyncio.wait([work], timeout=max(0.0, late - time.monotonic()))
             if not work.done():
                 raise _too_busy()
             made = work.result()
-            if made.level == level and total <= made.reports * OLD:
+            if made.level == level and total <= made.reports * STALE_RATIO:
                 return made.content
 
     async def fit(self, served: Served) -> Estimate:
-        """The estimate behind the usual answer, for pages; refused as :meth:`answer` is."""
-        await self.answer(lambda: served, LEVEL)
+        """Return the estimate behind the usual answer, for pages; refused as :meth:`answer` is."""
+        await self.answer(lambda: served, DEFAULT_LEVEL)
         return self._kept[served.collection.name].fit
 
     async def prepare(self, served: Served, *, all_reports: bool = False) -> None:
-        """Work out the answer that will be asked for, if there are enough reports and they have grown.
+        """Compute the answer in advance, if there are enough reports and they have grown.
 
         Parameters
         ----------
         served
             The collection.
         all_reports
-            Whether a single report more is reason enough.
+            If True, one more report is enough.
         """
         counts = await run_in_threadpool(self.counts, served)
         total = _total(counts)
         kept = self._kept.get(served.collection.name)
-        made = None if kept is None else kept.answers.get(LEVEL)
-        grown = made is None or total > made.reports * (1 if all_reports else AGEING)
+        made = None if kept is None else kept.answers.get(DEFAULT_LEVEL)
+        grown = made is None or total > made.reports * (1 if all_reports else BACKGROUND_REFRESH_RATIO)
         if total >= served.collection.minimum_reports and grown:
-            await asyncio.wrap_future(self._start(served, counts, LEVEL, all_reports))
+            await asyncio.wrap_future(self._start(served, counts, DEFAULT_LEVEL, all_reports))
 
     def close(self) -> None:
         """Begin no further estimate."""
         self._workers.shutdown(wait=False, cancel_futures=True)
 
     def _at_hand(self, served: Served, level: float) -> tuple[_Answer | Future[_Answer], int]:
-        """The answer that will do, or the work that leads to it; and how many reports there are."""
+        """Return a sufficient answer, or the job that makes one; and the number of reports."""
         counts = self.counts(served)
         total, needed = _total(counts), served.collection.minimum_reports
         if total < needed:
@@ -157,25 +157,25 @@ class EstimateAnswers:
         if made is None:
             return self._start(served, counts, level, False), total
         age = self._clock() - made.made
-        # whatever came in since, a recent answer from many reports is given: another one is on its way
-        will_do = made.reports >= MANY and age < YOUNG
-        if total > made.reports * OLD and not will_do:
+        # a recent answer from many reports is sufficient: the next one is on its way
+        is_sufficient = made.reports >= LARGE_COLLECTION and age < FRESH_SECONDS
+        if total > made.reports * STALE_RATIO and not is_sufficient:
             return self._start(served, counts, level, False), total
-        if total > made.reports * (AGEING if age < AGED else 1):
+        if total > made.reports * (BACKGROUND_REFRESH_RATIO if age < REFRESH_SECONDS else 1):
             with suppress(Problem):  # there is an answer
-                self._start(served, counts, level, age >= AGED)
+                self._start(served, counts, level, age >= REFRESH_SECONDS)
         return made, total
 
     def _start(
         self, served: Served, counts: Mapping[str, Mapping[int, int]], level: float, all_reports: bool
     ) -> Future[_Answer]:
-        """The work on a collection that is under way, or that begins now."""
+        """Return the running job of a collection, or start one."""
         name = served.collection.name
         with self._turn:
             under_way = self._jobs.get(name)
             if under_way is not None:
                 return under_way
-            if len(self._jobs) >= MOST_WAITING:
+            if len(self._jobs) >= MAX_WAITING_ESTIMATES:
                 raise _too_busy()
             job = self._jobs[name] = self._workers.submit(self._work, served, counts, level, all_reports)
         job.add_done_callback(lambda done: self._end(name, done))
@@ -192,7 +192,7 @@ class EstimateAnswers:
     ) -> _Answer:
         collection, total = served.collection, _total(counts)
         kept = self._kept.get(collection.name)
-        if kept is None or total > kept.fit.people * (1 if all_reports else AGEING):
+        if kept is None or total > kept.fit.people * (1 if all_reports else BACKGROUND_REFRESH_RATIO):
             self._metrics.estimated()
             kept = _Kept(_fitted(collection, counts), {} if kept is None else kept.answers)
         content: dict[str, Json] = {
@@ -203,18 +203,18 @@ class EstimateAnswers:
         }
         made = _Answer(level, kept.fit.people, stamped("collected estimate", 1, content), self._clock())
         others = {one: answer for one, answer in kept.answers.items() if one != level}
-        while len(others) >= MOST_LEVELS:
-            others.pop(next(one for one in others if one != LEVEL))
+        while len(others) >= MAX_CACHED_LEVELS:
+            others.pop(next(one for one in others if one != DEFAULT_LEVEL))
         with self._turn:
             self._kept[collection.name] = _Kept(kept.fit, {**others, level: made})
             self._kept.move_to_end(collection.name)
-            while len(self._kept) > MOST_KEPT:
+            while len(self._kept) > MAX_CACHED_COLLECTIONS:
                 self._kept.popitem(last=False)
         return made
 
 
 class _Answer(NamedTuple):
-    """An answer, its level, the number of reports that it was made from, and when."""
+    """An answer, its level, the number of its reports, and its time."""
 
     level: float
     reports: int
@@ -230,7 +230,7 @@ class _Kept(NamedTuple):
 
 
 def _look(work: asyncio.Future[_Answer]) -> None:
-    """Take note of how work ended that nobody may wait for any more."""
+    """Retrieve the exception of a job that nobody may wait for any more."""
     if not work.cancelled():
         work.exception()
 
@@ -254,8 +254,8 @@ def _fitted(collection: Collection, counts: Mapping[str, Mapping[int, int]]) -> 
     return estimate(pairs[0][0], pairs[0][1]) if len(pairs) == 1 else estimate(pairs)
 
 
-def fake_effect(found: Estimate) -> dict[str, Json]:
-    """How far fake reports can move an estimate.
+def fake_effect(fit: Estimate) -> dict[str, Json]:
+    """Return how far fake reports can move an estimate.
 
     With weights g of the reports whose mean is an unbiased estimate of a statistic f.p, a share d of fake reports moves
     that mean by at most ``d (max g - min g)``: at worst all of them are the report with the largest weight, where
@@ -263,13 +263,13 @@ def fake_effect(found: Estimate) -> dict[str, Json]:
     value that can be moved most. Noise makes the weights large: the more private the mechanism, the more a
     fake report can do.
     """
-    size = len(found.distribution)
+    size = len(fit.distribution)
     statistics: dict[str, FloatArray] = {}
-    if isinstance(found.space, Counts):
+    if isinstance(fit.space, Counts):
         statistics["mean"] = np.arange(size, dtype=float)
-    elif size <= MOST_VALUES:
-        statistics = {f"share of {found.space.value(k)}": np.eye(1, size, k)[0] for k in range(size)}
-    unbiased = Unbiased(found.problem, found.maximum)
+    elif size <= MAX_SHARES:
+        statistics = {f"share of {fit.space.value(k)}": np.eye(1, size, k)[0] for k in range(size)}
+    unbiased = Unbiased(fit.problem, fit.maximum)
     effects = {}
     for name, f in statistics.items():
         weights = unbiased.weights(f)

@@ -26,7 +26,7 @@ from ..browser.routes import AnswerPage
 from ..encoded import Encoded, encode, respond
 from ..stores.base import ReportStore
 from ..stores.opening import report_store
-from .answers import MOST_KEPT, EstimateAnswers
+from .answers import MAX_CACHED_COLLECTIONS, EstimateAnswers
 from .ingest import PREFIX, SECURITY, SUFFIX, Ingest, check_rate_limit
 from .limits import RateLimit
 from .logs import LOGGER, log, start_logging
@@ -41,33 +41,33 @@ from .writing import GroupCommit, Writer
 
 T = TypeVar("T")
 
-#: How long a worker waits at its start for a database that is away, in seconds.
-WAITING = 120.0
+#: Seconds a worker waits at its start for an unreachable database.
+STORE_TIMEOUT_SECONDS = 120.0
 
-#: Seconds between the times at which traces of old batches are forgotten, each time of two days at most. The first time
-#: is so long after the start. So the horizon of keys reaches the day it is only after two weeks with a wrong clock.
-FORGETTING = 20 * 3600.0
+#: Seconds before traces of old batches are first deleted, and between deletions (of two days each at most). So the
+#: horizon of keys reaches the current day only after two weeks with a wrong clock.
+FORGET_KEYS_SECONDS = 20 * 3600.0
 
-#: Threads that answer requests beside the event loop. They take turns with it: the more there are, the longer it waits.
+#: Number of threads that answer requests next to the event loop, which waits for its turn among them.
 REQUEST_THREADS = 8
 
-#: Requests for pages and their files that an address may make for each other request that it may: a page loads several,
-#: and a crowd behind one address loads many pages.
+#: Requests for pages and their files that an address may make per other request: a page loads several files, and a
+#: crowd behind one address loads many pages.
 PAGE_RATIO = 10.0
 
-#: How often the store is settled, in seconds, and the share of time that this may take: so long the database can join a
-#: batch with its reports.
-SETTLING, SETTLING_SHARE = 10.0, 0.1
+#: Seconds between settlements of the store, and their maximum share of time. Until then the database can join a batch
+#: with its reports.
+SETTLE_SECONDS, SETTLE_SHARE = 10.0, 0.1
 
-#: How often estimates are worked out for collections that reports came in for, in seconds; the share of time that this
-#: may take; and the longest rest between them.
-PREPARING, SHARE, LONGEST_REST = 1.0, 0.1, 10.0
+#: Seconds between estimates in advance for collections with new reports, their maximum share of time, and the longest
+#: pause in seconds.
+PREPARE_SECONDS, PREPARE_SHARE, MAX_REST_SECONDS = 1.0, 0.1, 10.0
 
-#: When so many seconds passed without a report, an estimate is worked out from all of them.
-QUIET = 3.0
+#: Seconds without a report after which an estimate is made from all reports.
+QUIET_SECONDS = 3.0
 
-#: How long a thread keeps others waiting, in seconds: requests should not feel that an estimate is worked out.
-TURN = 0.001
+#: Seconds a thread keeps others waiting: estimates must not slow down requests.
+THREAD_SWITCH_SECONDS = 0.001
 
 #: The page for people has a style of its own, and nothing else.
 _PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
@@ -76,18 +76,18 @@ _BY_STATUS = {404: "not-found", 405: "method-not-allowed", 400: "bad-request"}
 
 
 class Service:
-    """Takes reports by its own route, and everything else by the framework's.
+    """The ASGI application: a fast route of its own for reports, the framework for everything else.
 
     Parameters
     ----------
     settings
-        What it is started with.
+        The settings of the service.
     store
-        Where reports are kept; by default the one that the settings name. It is opened when the service starts.
+        The store of reports; by default the one in the settings. It is opened when the service starts.
     writer
-        Makes whoever writes batches; by default groups are committed to the store.
+        A factory of the batch writer; by default groups are committed to the store.
     clock
-        Seconds, from some moment on: by it estimates age, and it is told that no more reports come.
+        A clock in seconds, for the age of estimates and the time since the last report.
     """
 
     def __init__(
@@ -128,12 +128,12 @@ class Service:
         await self.framework(scope, receive, self._secured(send))
 
     def _secured(self, send: Send) -> Send:
-        """Adds the security headers that an answer does not state itself."""
+        """Add the security headers that an answer does not state itself."""
 
         async def add(message: Message) -> None:
             if message["type"] == "http.response.start":
-                stated = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(one for one in SECURITY if one[0] not in stated)]
+                names = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(one for one in SECURITY if one[0] not in names)]
                 self.metrics.answered(message["status"])
             await send(message)
 
@@ -194,11 +194,11 @@ class Service:
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
-        sys.setswitchinterval(TURN)
-        gc.freeze()  # looking for garbage among all that was imported would stop every thread for a moment
+        sys.setswitchinterval(THREAD_SWITCH_SECONDS)
+        gc.freeze()  # collecting garbage among all imports would stop every thread for a moment
         to_thread.current_default_thread_limiter().total_tokens = REQUEST_THREADS
         await self._open_store()
-        await run_in_threadpool(lambda: self._pages)  # before the first request, and beside the loop
+        await run_in_threadpool(lambda: self._pages)  # before the first request, and outside the event loop
         self._writer = self._make_writer()
         self._ingest = Ingest(
             self.settings, self.store, self.registry, self._tokens, self._writer, self._limit, self._byte_limit,
@@ -214,14 +214,14 @@ class Service:
                 one.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             self.answers.close()
-            await _beside("the parser did not end", run_in_threadpool(self._ingest.close))
-            await _beside("the writer did not end", run_in_threadpool(self._writer.close))  # what was taken is written
-            await _beside("the store was not closed", run_in_threadpool(self.store.close))
+            await _log_failures("the parser did not end", run_in_threadpool(self._ingest.close))
+            await _log_failures("the writer did not end", run_in_threadpool(self._writer.close))  # accepted batches
+            await _log_failures("the store was not closed", run_in_threadpool(self.store.close))
             log("stopped")
 
     async def _open_store(self) -> None:
-        """A worker that starts while the database is away waits for it: if it failed, all workers would be stopped."""
-        end = time.monotonic() + WAITING
+        """Open the store, waiting for an unreachable database: a failing worker would stop all workers."""
+        end = time.monotonic() + STORE_TIMEOUT_SECONDS
         while True:
             try:
                 await run_in_threadpool(self.store.open)
@@ -237,32 +237,32 @@ class Service:
 
     async def _forget_keys(self) -> None:
         while True:
-            await asyncio.sleep(FORGETTING)
-            await _beside("old keys were not forgotten", run_in_threadpool(self.store.forget_keys))
+            await asyncio.sleep(FORGET_KEYS_SECONDS)
+            await _log_failures("old keys were not forgotten", run_in_threadpool(self.store.forget_keys))
 
     async def _settle(self) -> None:
-        """What the database itself keeps of batches is removed, at the start and every few seconds."""
+        """Remove the database's own traces of batches, at the start and every few seconds."""
         while True:
             began = time.monotonic()
-            await _beside("the store was not settled", run_in_threadpool(self.store.settle))
-            await asyncio.sleep(max(SETTLING, (time.monotonic() - began) / SETTLING_SHARE))
+            await _log_failures("the store was not settled", run_in_threadpool(self.store.settle))
+            await asyncio.sleep(max(SETTLE_SECONDS, (time.monotonic() - began) / SETTLE_SHARE))
 
     async def _prepare_answers(self, ingest: Ingest) -> None:
-        """Estimates are worked out before they are asked for: at the start, as reports come in, and after the last."""
-        names = await _beside("collections were not listed", run_in_threadpool(self.store.collection_names)) or []
-        came = dict.fromkeys(names[:MOST_KEPT], 0.0)  # collection -> when reports came in last
+        """Compute estimates in advance: at the start, as reports come in, and after the last report."""
+        names = await _log_failures("collections were not listed", run_in_threadpool(self.store.collection_names)) or []
+        came = dict.fromkeys(names[:MAX_CACHED_COLLECTIONS], 0.0)  # collection -> when reports came in last
         again: dict[str, float] = {}  # collection -> when it may be worked out again
         while True:
             began = self._clock()
             came |= dict.fromkeys(ingest.changed(), began)
             for name, last in [one for one in came.items() if began >= again.get(one[0], 0.0)]:
-                quiet, start = began - last >= QUIET, self._clock()
-                await _beside("an estimate was not prepared", self._prepare_answer(name, quiet))
+                quiet, start = began - last >= QUIET_SECONDS, self._clock()
+                await _log_failures("an estimate was not prepared", self._prepare_answer(name, quiet))
                 end = self._clock()
-                again[name] = end + (end - start) / SHARE
+                again[name] = end + (end - start) / PREPARE_SHARE
                 if quiet:
                     del came[name], again[name]
-            await asyncio.sleep(max(PREPARING, min(LONGEST_REST, (self._clock() - began) / SHARE)))
+            await asyncio.sleep(max(PREPARE_SECONDS, min(MAX_REST_SECONDS, (self._clock() - began) / PREPARE_SHARE)))
 
     async def _prepare_answer(self, name: str, all_reports: bool) -> None:
         served = await run_in_threadpool(self.registry.get, name)
@@ -273,43 +273,43 @@ class Service:
         return self._writer
 
 
-async def _beside(failure: str, step: Awaitable[T]) -> T | None:
-    """Do a step of what runs beside the requests: whatever fails is logged, and the next one is done in its turn."""
+async def _log_failures(failure: str, step: Awaitable[T]) -> T | None:
+    """Run a step of background work; log a failure, so that the next step is not affected."""
     try:
         return await step
     except (DiscreetError, Problem) as problem:
         LOGGER.warning(failure, extra={"figures": {"why": str(problem)}})
     except Exception:
-        LOGGER.exception(failure)  # the log has its kind and place, and no words of its own
+        LOGGER.exception(failure)  # the log has its class and place, and not its message
     return None
 
 
 async def _send(problem: Problem, send: Send) -> None:
     body = problem.body()
     headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
-    stated = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode()), *SECURITY, *headers]
-    await send({"type": "http.response.start", "status": problem.status, "headers": stated})
+    headers += [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode()), *SECURITY]
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
-async def _refuse(_: Request, found: Exception) -> Response:
-    """Whatever the framework refuses, as a problem. What was given is not repeated."""
-    if isinstance(found, RequestValidationError):
-        fields = [str(part) for one in found.errors()[:1] for part in one["loc"][1:]]
-        found = Problem("invalid", found.errors()[0]["msg"], more={"field": ".".join(fields)})
-    elif isinstance(found, HTTPException):
-        kind = _BY_STATUS.get(found.status_code, "bad-request" if found.status_code < 500 else "error")
-        found = Problem(kind, headers=dict(found.headers or {}))
-    assert isinstance(found, Problem)
-    return Response(found.body(), found.status, found.headers, MEDIA_TYPE)
+async def _refuse(_: Request, problem: Exception) -> Response:
+    """Return a refusal of the framework as a problem, without repeating the input."""
+    if isinstance(problem, RequestValidationError):
+        fields = [str(part) for one in problem.errors()[:1] for part in one["loc"][1:]]
+        problem = Problem("invalid", problem.errors()[0]["msg"], more={"field": ".".join(fields)})
+    elif isinstance(problem, HTTPException):
+        kind = _BY_STATUS.get(problem.status_code, "bad-request" if problem.status_code < 500 else "error")
+        problem = Problem(kind, headers=dict(problem.headers or {}))
+    assert isinstance(problem, Problem)
+    return Response(problem.body(), problem.status, problem.headers, MEDIA_TYPE)
 
 
-async def _fail(_: Request, found: Exception) -> Response:
-    LOGGER.error("a request failed", exc_info=found)
+async def _fail(_: Request, problem: Exception) -> Response:
+    LOGGER.error("a request failed", exc_info=problem)
     return Response(Problem("error").body(), 500, media_type=MEDIA_TYPE)
 
 
 def from_environment() -> Service:
-    """The service of a worker, by the settings that it was handed."""
+    """Return the service of a worker, with the settings in its environment."""
     start_logging()
     return Service(Settings.from_environment(os.environ))

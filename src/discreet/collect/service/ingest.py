@@ -1,10 +1,10 @@
-"""The one route that must be quick: batches of reports.
+"""The one route that must be fast: batches of reports.
 
-It is parsed by hand, beside the framework that answers everything else; :mod:`.openapi` describes it. In order: the
+It is parsed by hand, outside the framework that answers everything else; :mod:`.openapi` describes it. In order: the
 rate of the address, the key, the rate of bytes, the body, the collection, the token if one is needed, every report, the
 rate of reports. Nothing of a batch is stored unless all of it can be.
 
-Bodies are parsed in a thread of their own (:mod:`.parsing`): the event loop, on which everybody waits, looks at none.
+Bodies are parsed in a thread of their own (:mod:`.parsing`), so that the event loop never waits for one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from ...databases.failures import StoreUnavailable
 from ..collection import NAME
-from ..keys import KEPT, read_key
+from ..keys import KEY_DAYS, read_key
 from ..stores.base import Outcome, ReportStore
 from .limits import RateLimit, address_group
 from .metrics import Metrics
@@ -33,7 +33,7 @@ Headers: TypeAlias = "list[tuple[bytes, bytes]]"
 
 PREFIX, SUFFIX = "/v1/collections/", "/reports"
 
-#: Headers of every answer. Answers are not pages: whatever they hold, a browser runs and frames nothing of it.
+#: Headers of every answer. Answers are not pages: a browser must not run or frame their content.
 SECURITY: Headers = [
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -41,23 +41,23 @@ SECURITY: Headers = [
     (b"cache-control", b"no-store"),
 ]
 
-#: What is answered to a batch that was counted, now or before.
+#: Statuses of batches that were counted, now or before.
 _STATUS = {Outcome.STORED: 201, Outcome.REPEATED: 200}
 
 _COLLECTION = re.compile(NAME)
 
 
 class Ingest:
-    """Takes batches of reports.
+    """The route that takes batches of reports.
 
     Parameters
     ----------
     settings
         Limits of a batch.
     store, registry, tokens, writer, metrics
-        What the service has.
+        The parts of the service.
     limit, byte_limit
-        How many requests, and how many bytes in them, an address may send.
+        Rate limits of requests, and of bytes in them, per address.
     """
 
     def __init__(
@@ -79,12 +79,12 @@ class Ingest:
 
     @staticmethod
     def takes(scope: Scope) -> bool:
-        """Whether a request is for this route."""
+        """Return whether a request is for this route."""
         path: str = scope["path"]
         return scope["method"] == "POST" and path.startswith(PREFIX) and path.endswith(SUFFIX) and path.count("/") == 4
 
     def changed(self) -> list[str]:
-        """The collections that batches came in for since this was asked last."""
+        """Return the collections with new batches since the last call."""
         changed, self._changed = sorted(self._changed), set()
         return changed
 
@@ -105,8 +105,8 @@ class Ingest:
 
     async def _answer(self, send: Send, status: int, body: bytes, kind: bytes, headers: Headers) -> None:
         self._metrics.answered(status)
-        stated = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *SECURITY, *headers]
-        await send({"type": "http.response.start", "status": status, "headers": stated})
+        all_headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *SECURITY, *headers]
+        await send({"type": "http.response.start", "status": status, "headers": all_headers})
         await send({"type": "http.response.body", "body": body})
 
     async def _take(self, scope: Scope, receive: Receive) -> tuple[Outcome, int]:
@@ -140,13 +140,13 @@ class Ingest:
         if outcome is Outcome.EXPIRED:
             raise Problem(
                 "expired-key",
-                f"Keys are taken for {KEPT} days. Whether this batch was counted is no longer known: do not send it "
-                "again.",
+                f"Keys are taken for {KEY_DAYS} days. Whether this batch was counted is no longer known: do not send "
+                "it again.",
             )
         return outcome, reports
 
     def _wrong_day(self) -> Problem:
-        """Return the refusal of a key for its day, with the day to put in a new one."""
+        """Return the refusal of a key for its day, which states the day for a new one."""
         today = date.fromordinal(self._store.key_days().today).isoformat()
         return Problem(
             "bad-key",
@@ -183,7 +183,7 @@ def check_rate_limit(limit: RateLimit, scope: Scope, amount: int = 1) -> None:
 
 
 def bearer(headers: dict[bytes, bytes]) -> str:
-    """The token of a request; empty if there is none."""
+    """Return the token of a request, or an empty text."""
     scheme, _, text = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     return text.strip() if scheme.lower() == "bearer" else ""
 
@@ -193,16 +193,16 @@ def no_token() -> Problem:
 
 
 async def read_body(scope: Scope, receive: Receive, most: int, limit: RateLimit) -> bytes:
-    """Return the body of a request, refused as soon as it is known to be too long for all, or for its address now.
+    """Return the body of a request; refuse it as soon as it is too long, or beyond the rate of its address.
 
-    Every byte is charged before anybody looks at it: all at once where the request states how many there are.
+    Every byte is charged before it is parsed: all at once where the request states their number.
     """
-    stated = dict(scope["headers"]).get(b"content-length")
+    declared = dict(scope["headers"]).get(b"content-length")
     too_large = Problem("too-large", f"A body may have {most:,} bytes.")
-    if stated is not None:
-        if not stated.isdigit() or len(stated) > 12 or int(stated) > most:
+    if declared is not None:
+        if not declared.isdigit() or len(declared) > 12 or int(declared) > most:
             raise too_large
-        check_rate_limit(limit, scope, int(stated))
+        check_rate_limit(limit, scope, int(declared))
     parts, length = [], 0
     while True:
         message = await receive()
@@ -212,7 +212,7 @@ async def read_body(scope: Scope, receive: Receive, most: int, limit: RateLimit)
         length += len(part)
         if length > most:
             raise too_large
-        if stated is None:
+        if declared is None:
             check_rate_limit(limit, scope, len(part))
         parts.append(part)
         if not message.get("more_body", False):

@@ -1,6 +1,6 @@
-"""How much one address may ask, and how long and large a request may be.
+"""Limits: on requests per address, and on the time and size of a request.
 
-Addresses are kept in memory alone, and only while they ask.
+Addresses are kept in memory only, and only while they send requests.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from uvicorn.server import ServerState
 
 from ...system import max_open_files
 
-#: The most bytes of a request before its body: its first line and its headers.
-MOST_HEADER_BYTES = 32_768
+#: Maximum number of bytes of a request before its body: its first line and its headers.
+MAX_HEADER_BYTES = 32_768
 
-#: How long a request may take to arrive, with its body, in seconds.
-ARRIVING = 20.0
+#: Seconds within which a request must arrive with its body.
+REQUEST_TIMEOUT_SECONDS = 20.0
 
-#: Seconds that a connection may leave an answer unread, beyond what the system takes in for it.
+#: Seconds a connection may leave an answer unread, beyond what the system buffers.
 UNREAD_SECONDS = 20.0
 
-#: The share of all connections that one address may have open. A trusted proxy has those of many people.
+#: Share of all connections that one address may have open. A trusted proxy carries those of many people.
 ADDRESS_SHARE = 0.25
 
-#: How many connections are open at once, and the share of the files that the process may open.
-MOST_CONNECTIONS, SHARE_OF_FILES = 2000, 0.5
+#: Maximum number of open connections, and their share of the files that the process may open.
+MAX_CONNECTIONS, OPEN_FILES_SHARE = 2000, 0.5
 
-#: How many seconds' worth of requests an address may make at once.
+#: Seconds' worth of requests that an address may make at once.
 BURST_SECONDS = 10.0
 
-#: How many addresses are remembered; the one that has not asked for longest is forgotten first.
-MOST_ADDRESSES = 20_000
+#: Maximum number of remembered addresses; the least recent one is forgotten first.
+MAX_ADDRESSES = 20_000
 
 
 @lru_cache(maxsize=4096)
 def address_group(address: str) -> str:
-    """Return what stands for whoever has an address: an IPv4 address, or the /64 of an IPv6 one, which one line has.
+    """Return the group of an address for limits: an IPv4 address, or the /64 of an IPv6 one, which one line has.
 
     >>> address_group("2001:db8:1:2:3:4:5:6"), address_group("::ffff:192.0.2.7"), address_group("192.0.2.7")
     ('2001:db8:1:2::/64', '192.0.2.7', '192.0.2.7')
@@ -75,15 +75,15 @@ def is_trusted(address: str, trusted: str) -> bool:
 class RateLimit:
     """A bucket of permits for each address, which fills steadily.
 
-    A request takes one permit, or as many as it says. It is allowed while the bucket has so many, or is full: what it
-    takes beyond that has to come in before the next one is.
+    A request takes one or more permits. It is allowed while the bucket has that many or is full; permits taken beyond
+    that must be refilled before the next request.
 
     Parameters
     ----------
     per_second
-        How fast it fills; 0 for no limit.
+        Permits per second; 0 for no limit.
     clock
-        Seconds, from some moment on.
+        A clock in seconds.
 
     Examples
     --------
@@ -100,32 +100,32 @@ class RateLimit:
         self._most = max(1.0, per_second * BURST_SECONDS)
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def wait(self, address: str, wanted: int = 1) -> float:
-        """Take permits; 0 if there were so many, otherwise how many seconds it takes until there are."""
+    def wait(self, address: str, amount: int = 1) -> float:
+        """Take permits; return 0 if there were enough, otherwise the seconds until there are."""
         if self._rate <= 0:
             return 0.0
         now = self._clock()
         permits, since = self._buckets.get(address, (self._most, now))
         permits = min(self._most, permits + (now - since) * self._rate)
-        enough = min(wanted, self._most)
+        enough = min(amount, self._most)
         allowed = permits >= enough
-        self._buckets[address] = (permits - wanted if allowed else permits, now)
+        self._buckets[address] = (permits - amount if allowed else permits, now)
         self._buckets.move_to_end(address)
-        if len(self._buckets) > MOST_ADDRESSES:
+        if len(self._buckets) > MAX_ADDRESSES:
             self._buckets.popitem(last=False)
         return 0.0 if allowed else (enough - permits) / self._rate
 
 
-#: Server -> how many connections each address has open.
+#: Server -> number of open connections of each address.
 _OPEN: WeakKeyDictionary[ServerState, Counter[str]] = WeakKeyDictionary()
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """The server's protocol, with bounds that it does not have: on headers, on time, and on connections.
+    """The server's protocol with additional bounds: on headers, on time, and on connections.
 
-    A request that has not arrived as a whole after :data:`ARRIVING` seconds is cut off, whether its headers or its body
-    are slow, and so is a connection that asks nothing, and one that does not read its answer. Between requests the
-    server's own limit holds.
+    A request that has not completely arrived after :data:`REQUEST_TIMEOUT_SECONDS` is cut off, whether its headers or
+    its body are slow, and so is a connection that sends nothing, and one that does not read its answer. Between
+    requests the server's own limit holds.
     """
 
     _in_headers, _header_bytes, _began_now = True, 0, False
@@ -135,10 +135,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > most_connections() or not self._has_room():
+        if len(self.connections) > max_connections() or not self._has_room():
             self._refuse(b"503 Service Unavailable", b"retry-after: 1\r\n")
             return
-        self._deadline = self.loop.call_later(ARRIVING, self._cut_off)
+        self._deadline = self.loop.call_later(REQUEST_TIMEOUT_SECONDS, self._cut_off)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._keep()
@@ -151,14 +151,14 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _has_room(self) -> bool:
-        """Count the connection, unless a trusted proxy made it; says whether its address may have one more."""
+        """Count the connection, unless it is a trusted proxy's; return whether its address may have one more."""
         address = self.client[0] if self.client else ""
         if is_trusted(address, _as_text(self.config.forwarded_allow_ips)):
             return True
         self._group = address_group(address)
         counts = _OPEN.setdefault(self.server_state, Counter())
         counts[self._group] += 1
-        return counts[self._group] <= max(1, int(most_connections() * ADDRESS_SHARE))
+        return counts[self._group] <= max(1, int(max_connections() * ADDRESS_SHARE))
 
     # ---------------------------------------------------------------- answers that are not read
 
@@ -175,7 +175,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if not self.flow.write_paused:
             self._is_read()
-            if self.transport.get_write_buffer_size():  # a little that is left, also when the connection is closed
+            if self.transport.get_write_buffer_size():  # a small rest, also when the connection is closed
                 self._unread = self.loop.call_later(UNREAD_SECONDS, self._give_up)
 
     def _is_read(self) -> None:
@@ -197,14 +197,14 @@ class BoundedProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._in_headers and not self._began_now:  # headers that began before and go on
             self._header_bytes += len(data)
-            if self._header_bytes > MOST_HEADER_BYTES and not self.transport.is_closing():
+            if self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
                 self._refuse(b"431 Request Header Fields Too Large")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._in_headers, self._header_bytes, self._began_now = True, 0, True
         self._keep()
-        self._deadline = self.loop.call_later(ARRIVING, self._cut_off)
+        self._deadline = self.loop.call_later(REQUEST_TIMEOUT_SECONDS, self._cut_off)
 
     def on_headers_complete(self) -> None:
         self._in_headers = False
@@ -227,7 +227,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self, status: bytes, header: bytes = b"") -> None:
         answering = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
-        if not answering:  # otherwise half an answer is on its way
+        if not answering:  # otherwise a partial answer is on its way
             self.transport.write(b"HTTP/1.1 %b\r\n%bcontent-length: 0\r\nconnection: close\r\n\r\n" % (status, header))
         self.transport.close()
 
@@ -236,7 +236,7 @@ def _as_text(addresses: list[str] | str | None) -> str:
     return ",".join(addresses) if isinstance(addresses, list) else addresses or ""
 
 
-def most_connections() -> int:
-    """How many connections are open at once: a store needs files, too."""
+def max_connections() -> int:
+    """Return the maximum number of open connections: a store needs files too."""
     files = max_open_files()
-    return MOST_CONNECTIONS if files is None else min(MOST_CONNECTIONS, int(files * SHARE_OF_FILES))
+    return MAX_CONNECTIONS if files is None else min(MAX_CONNECTIONS, int(files * OPEN_FILES_SHARE))

@@ -1,6 +1,6 @@
 """Logs: one JSON object a line, about the service and never about a request.
 
-There is no access log. A line says what happened to the service: it started, a store could not be written, it failed.
+Requests are not logged. A line states an event of the service: it started, a store could not be written, it failed.
 No line holds an address, a token, a key or a report.
 """
 
@@ -17,12 +17,12 @@ from datetime import UTC, datetime
 
 LOGGER = logging.getLogger("discreet.service")
 
-#: Lines about one event in a minute, the seconds of a minute, and the most events that are remembered.
+#: Maximum number of lines about one event per minute, seconds in a minute, and maximum number of remembered events.
 LINES_A_MINUTE, MINUTE, MAX_EVENTS = 10, 60.0, 100
 
 
 class JsonLines(logging.Formatter):
-    """A record as one JSON object: time, level, event, and the figures that were logged with it."""
+    """A formatter of records as one JSON object: time, level, event, and its figures."""
 
     def format(self, record: logging.LogRecord) -> str:
         content: dict[str, object] = {
@@ -30,26 +30,26 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "event": record.getMessage(),
         }
-        if record.name == "asyncio":  # its words could hold an address
+        if record.name == "asyncio":  # its message could contain an address
             content["event"] = "a connection failed"
         figures = getattr(record, "figures", None)
         if isinstance(figures, dict):
             content |= figures
         if record.exc_info and record.exc_info[0] is not None:
-            # where it failed, and what kind of failure it was: its words could quote a request
+            # the place and class of the failure only: its message could quote a request
             content |= {"error": record.exc_info[0].__name__, "where": _where(record)}
         return json.dumps(content)
 
 
 class Repetitions(logging.Filter):
-    """Lets each event be logged a few times a minute: whoever sends nonsense fills no disk.
+    """A filter that lets each event be logged a few times a minute, so that bad requests cannot fill a disk.
 
-    The next line about it says how many were left out.
+    The next line about the event states how many were dropped.
 
     Parameters
     ----------
     clock
-        Seconds, from some moment on.
+        A clock in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -83,12 +83,12 @@ def _where(record: logging.LogRecord) -> str:
 
 
 def log(event: str, **figures: object) -> None:
-    """Say that something happened to the service."""
+    """Log an event of the service."""
     LOGGER.info(event, extra={"figures": figures})
 
 
 def start_logging() -> None:
-    """Write the logs of the service and of the server below it to standard error, as JSON lines."""
+    """Send the logs of the service and of its server to standard error, as JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     handler.addFilter(Repetitions())

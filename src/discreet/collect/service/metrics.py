@@ -1,4 +1,4 @@
-"""Numbers for Prometheus. They are of one process, and say nothing about single batches, addresses or tokens."""
+"""Metrics for Prometheus, of one process and without anything about single batches, addresses or tokens."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class Metrics:
     def answered(self, status: int) -> None:
         self._counters["discreet_requests_total", f'status="{status}"'] += 1
 
-    def group(self, seconds: float, written: bool) -> None:
-        self._counters["discreet_groups_total" if written else "discreet_write_failures_total", ""] += 1
+    def group(self, seconds: float, stored: bool) -> None:
+        self._counters["discreet_groups_total" if stored else "discreet_write_failures_total", ""] += 1
         self._seconds += seconds
 
     def estimated(self) -> None:
         self._counters["discreet_estimates_total", ""] += 1
 
     def text(self, waiting: int) -> str:
-        """All of them in Prometheus' text format; ``waiting`` batches wait to be written."""
+        """Return all of them in Prometheus' text format; ``waiting`` batches wait to be written."""
         worker = f'worker="{os.getpid()}"'
         values: dict[str, list[str]] = {name: [] for name in _HELP}
         for (name, label), value in sorted(self._counters.items()):

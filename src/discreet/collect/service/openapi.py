@@ -1,10 +1,10 @@
-"""What the API's description says beside what the framework finds out by itself."""
+"""Parts of the API description that the framework does not derive itself."""
 
 from __future__ import annotations
 
 from ...report import Code, Json, Part, Prose, Report, Section, Table, Terms
-from ..collection import FEWEST_REPORTS, LONGEST_TEXT, MOST_MECHANISMS, NAME
-from ..keys import KEPT, PATTERN
+from ..collection import MAX_MECHANISMS, MAX_TEXT, MIN_REPORTS, NAME
+from ..keys import KEY_DAYS, PATTERN
 from .problems import KINDS, MEDIA_TYPE
 from .running import Settings
 
@@ -16,7 +16,7 @@ DESCRIPTION = (
     "Reports come in batches, each under a key of its own, so that a batch that is sent again is counted once."
 )
 
-#: Schemas of what the framework does not see.
+#: Schemas of bodies that the framework does not parse.
 SCHEMAS: dict[str, Json] = {
     "Problem": {
         "type": "object",
@@ -43,18 +43,18 @@ SCHEMAS: dict[str, Json] = {
         "required": ["title", "question", "mechanisms"],
         "additionalProperties": False,
         "properties": {
-            "title": {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT},
-            "question": {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT},
+            "title": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
+            "question": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
             "mechanisms": {
                 "type": "object",
                 "description": "Mechanisms by name, each as m.save(path) writes it.",
                 "minProperties": 1,
-                "maxProperties": MOST_MECHANISMS,
+                "maxProperties": MAX_MECHANISMS,
                 "propertyNames": {"pattern": f"^{NAME}$"},
                 "additionalProperties": {"type": "object"},
             },
             "reporting": {"type": "string", "enum": ["open", "token"], "default": "open"},
-            "minimum_reports": {"type": ["integer", "null"], "minimum": FEWEST_REPORTS},
+            "minimum_reports": {"type": ["integer", "null"], "minimum": MIN_REPORTS},
             "wanted": {"type": ["string", "null"], "examples": ["±2 points", "mean ±0.5"]},
         },
     },
@@ -71,26 +71,26 @@ SCHEMAS: dict[str, Json] = {
 
 
 def problem_responses(*kinds: str) -> dict[int | str, dict[str, object]]:
-    """The refusals of a route, for its description."""
-    found: dict[int | str, dict[str, object]] = {}
+    """Return the refusals of a route, for its description."""
+    responses: dict[int | str, dict[str, object]] = {}
     for kind in kinds:
         title = KINDS[kind].title
         status = KINDS[kind].status
-        if status in found:
-            title = f"{found[status]['description']}; {title[0].lower()}{title[1:]}"
+        if status in responses:
+            title = f"{responses[status]['description']}; {title[0].lower()}{title[1:]}"
         schema = {"$ref": "#/components/schemas/Problem"}
-        found[status] = {"description": title, "content": {MEDIA_TYPE: {"schema": schema}}}
-    return found
+        responses[status] = {"description": title, "content": {MEDIA_TYPE: {"schema": schema}}}
+    return responses
 
 
 def json_body(schema: str) -> dict[str, object]:
-    """The body of a request, for the description of a route that reads it by hand."""
+    """Return the description of a request body that a route parses by hand."""
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
     return {"requestBody": {"required": True, "content": content}}
 
 
 def reports_route(settings: Settings) -> dict[str, object]:
-    """The description of the route that takes batches."""
+    """Return the description of the route that takes batches."""
     receipt = {"application/json": {"schema": {"$ref": "#/components/schemas/Receipt"}}}
     refusals = problem_responses(
         "bad-request", "bad-key", "no-token", "not-permitted", "not-found", "key-of-another-batch", "expired-key",
@@ -111,7 +111,7 @@ def reports_route(settings: Settings) -> dict[str, object]:
                 "name": "Idempotency-Key",
                 "in": "header",
                 "required": True,
-                "description": f"The day (UTC), a point and 128 random bits, new for each batch; for {KEPT} days.",
+                "description": f"The day (UTC), a point and 128 random bits, new for each batch; for {KEY_DAYS} days.",
                 "schema": {"type": "string", "pattern": f"^{PATTERN}$"},
             },
         ],
@@ -143,15 +143,15 @@ def _batch(settings: Settings) -> dict[str, object]:
 
 
 def as_report(paths: dict[str, dict[str, dict[str, object]]]) -> Report:
-    """The API as a page for people, which loads nothing and runs nothing."""
+    """Return the API as a page for people, which loads nothing and runs nothing."""
     sections = []
     for path, methods in paths.items():
         for method, route in methods.items():
             if not isinstance(route, dict) or "responses" not in route:
                 continue
-            said = route["responses"]
-            assert isinstance(said, dict)
-            rows = tuple((str(status), str(one["description"])) for status, one in said.items())
+            responses = route["responses"]
+            assert isinstance(responses, dict)
+            rows = tuple((str(status), str(one["description"])) for status, one in responses.items())
             parts: list[Part] = [Code(f"{method.upper()} {path}")]
             if route.get("description"):
                 parts.append(Prose(str(route["description"])))

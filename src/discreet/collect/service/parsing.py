@@ -1,8 +1,8 @@
-"""Bodies as batches, in a thread of their own: nothing is parsed on the event loop, on which all connections wait.
+"""Parsing of bodies as batches in a thread of its own, so that the event loop never waits for it.
 
-A batch is a flat thing: one object, one list, no more items than a batch may have. A body of another shape is refused
-by counting brackets and commas, before anything is made of it: a megabyte of small lists would take a hundred times as
-long to parse as the largest batch.
+A batch is flat: one object, one list, and a limited number of items. A body of another shape is refused by counting
+brackets and commas before it is parsed: a megabyte of small lists would take a hundred times as long to parse as the
+largest batch.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from .problems import Problem
 from .registry import Served
 from .writing import GroupThread
 
-#: The most bodies that are parsed before the first of them is answered.
-LARGEST_GROUP = 32
+#: Maximum number of bodies that are parsed before the first of them is answered.
+MAX_GROUP_BODIES = 32
 
-#: A string, or a sign that gives a body its shape. A string without an end goes to the end of the body.
+#: A string, or a character that determines the shape. An unterminated string extends to the end of the body.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|$)|[\[{,]', re.S)
 
 
 class BatchBody(NamedTuple):
-    """A body that was taken in, its key, and the collection that it is for."""
+    """A received body, its key, and its collection."""
 
     served: Served
     text: str
@@ -36,26 +36,26 @@ class BatchBody(NamedTuple):
 
 
 class Parser(GroupThread[BatchBody, Batch]):
-    """Parses bodies.
+    """The thread that parses bodies.
 
     Parameters
     ----------
     most_reports
-        Of one batch.
+        Maximum number of reports in a batch.
     most_waiting
-        With more bodies waiting than this, new ones are refused for the moment.
+        Maximum number of waiting bodies, beyond which new ones are refused.
     """
 
     def __init__(self, most_reports: int, most_waiting: int) -> None:
         self._most_reports = most_reports
-        super().__init__(self._parse, "discreet-parser", most_waiting, LARGEST_GROUP)
+        super().__init__(self._parse, "discreet-parser", most_waiting, MAX_GROUP_BODIES)
 
     def _parse(self, bodies: Sequence[BatchBody]) -> Sequence[Batch | Exception]:
         batches: list[Batch | Exception] = []
         for one in bodies:
             try:
                 batches.append(read_batch(one, self._most_reports))
-            except Exception as problem:  # of this body alone
+            except Exception as problem:  # concerns this body only
                 batches.append(problem)
         return batches
 
@@ -91,7 +91,7 @@ def check_shape(body: bytes, most: int) -> None:
     discreet.collect.service.problems.Problem: A batch has 1 to 10 reports, in a list of numbers or texts.
     """
     if body.count(b"[") <= 1 and body.count(b"{") <= 1 and body.count(b",") <= most:
-        return  # whatever of that is in strings
+        return  # even counting those in strings
     lists = objects = commas = strings = 0
     for token in _TOKEN.finditer(body):
         sign = body[token.start()]
@@ -116,10 +116,10 @@ def read_json(body: bytes) -> object:
 
 
 def _keys_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         raise ValueError
-    return found
+    return content
 
 
 _JSON = json.JSONDecoder(object_pairs_hook=_keys_once)

@@ -1,4 +1,4 @@
-"""What the service refuses, as problem details (RFC 9457)."""
+"""Refusals of the service as problem details (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ MEDIA_TYPE = "application/problem+json"
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of problem: its HTTP status, and what it is in a few words."""
+class ProblemKind:
+    """A kind of problem: its HTTP status and its title."""
 
     status: int
     title: str
 
 
-#: Every kind of problem the service states, by the end of its type.
-KINDS: dict[str, Kind] = {
-    "bad-request": Kind(400, "The request cannot be read"),
-    "bad-key": Kind(400, "The idempotency key cannot be used"),
-    "no-token": Kind(401, "A token is needed"),
-    "not-permitted": Kind(403, "The token does not permit this"),
-    "not-found": Kind(404, "There is nothing here"),
-    "method-not-allowed": Kind(405, "This method is not offered here"),
-    "name-taken": Kind(409, "Another collection has this name"),
-    "key-of-another-batch": Kind(409, "The idempotency key belongs to another batch"),
-    "too-few-reports": Kind(409, "There are too few reports for an estimate"),
-    "not-tabular": Kind(409, "This mechanism has no table of integers"),
-    "expired-key": Kind(410, "The idempotency key has expired"),
-    "too-large": Kind(413, "The request is too large"),
-    "not-json": Kind(415, "The body must be JSON"),
-    "invalid": Kind(422, "The request cannot be used"),
-    "too-many-requests": Kind(429, "Too many requests"),
-    "error": Kind(500, "The service failed"),
-    "unavailable": Kind(503, "The service cannot store reports now"),
-    "busy": Kind(503, "The service is busy"),
+#: All kinds of problems, by the end of their type.
+KINDS: dict[str, ProblemKind] = {
+    "bad-request": ProblemKind(400, "The request cannot be read"),
+    "bad-key": ProblemKind(400, "The idempotency key cannot be used"),
+    "no-token": ProblemKind(401, "A token is needed"),
+    "not-permitted": ProblemKind(403, "The token does not permit this"),
+    "not-found": ProblemKind(404, "There is nothing here"),
+    "method-not-allowed": ProblemKind(405, "This method is not offered here"),
+    "name-taken": ProblemKind(409, "Another collection has this name"),
+    "key-of-another-batch": ProblemKind(409, "The idempotency key belongs to another batch"),
+    "too-few-reports": ProblemKind(409, "There are too few reports for an estimate"),
+    "not-tabular": ProblemKind(409, "This mechanism has no table of integers"),
+    "expired-key": ProblemKind(410, "The idempotency key has expired"),
+    "too-large": ProblemKind(413, "The request is too large"),
+    "not-json": ProblemKind(415, "The body must be JSON"),
+    "invalid": ProblemKind(422, "The request cannot be used"),
+    "too-many-requests": ProblemKind(429, "Too many requests"),
+    "error": ProblemKind(500, "The service failed"),
+    "unavailable": ProblemKind(503, "The service cannot store reports now"),
+    "busy": ProblemKind(503, "The service is busy"),
 }
 
 
@@ -51,7 +51,7 @@ class Problem(Exception):
     kind
         One of :data:`KINDS`.
     detail
-        What was wrong here, in a sentence. Never a report, a token or an address.
+        One sentence about this case. Never a report, a token or an address.
     headers
         Headers of the answer.
     more
@@ -74,7 +74,7 @@ class Problem(Exception):
         return KINDS[self.kind].status
 
     def body(self) -> bytes:
-        """The problem as JSON.
+        """Return the problem as JSON.
 
         >>> Problem("expired-key", "The key is 20 days old.").body().decode()[:56]
         '{"type": "urn:discreet:problem:expired-key", "title": "T'
@@ -90,17 +90,17 @@ class Problem(Exception):
 
 
 def busy(detail: str) -> Problem:
-    """The store cannot be written now: the same batch may be sent again under its key."""
+    """Return the problem of a store that cannot be written now: the same batch may be sent again under its key."""
     return Problem("unavailable", detail, headers={"Retry-After": "1"})
 
 
 def store_away() -> Problem:
-    """The store cannot be reached now."""
+    """Return the problem of a store that cannot be reached now."""
     return busy("The store cannot be reached now. Try again.")
 
 
 def invalid(problem: DiscreetError) -> Problem:
-    """A refusal of the library: which field it is about and what to do."""
-    said = problem.form_field(lambda mention: mention.name)
+    """Return an error of the library as a problem: its field, and what to do."""
+    message = problem.form_field(lambda mention: mention.name)
     more: dict[str, Json] = {"field": problem.argument} if problem.argument else {}
-    return Problem("invalid", str(said["message"]), more=more)
+    return Problem("invalid", str(message["message"]), more=more)

@@ -37,13 +37,13 @@ class Registry:
         self._under_way: dict[str, asyncio.Task[Served | None]] = {}
 
     async def served(self, name: str) -> Served | None:
-        """Return the collection; however many ask for one at the same time, one of them keeps a thread busy."""
+        """Return the collection; concurrent requests for it share one thread."""
         if name in self._served:
             return self._served[name]
         task = self._under_way.get(name)
         if task is None:
             task = self._under_way[name] = asyncio.create_task(self._looked_up(name))
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # its asker may have left
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # the client may have left
         return await asyncio.shield(task)
 
     async def _looked_up(self, name: str) -> Served | None:
@@ -53,25 +53,25 @@ class Registry:
             del self._under_way[name]
 
     def find(self, name: str) -> Served | None:
-        """Return the collection, looked up in the store and proved if it is not known yet: another worker made it."""
+        """Return the collection; one that another worker made is looked up in the store and proved."""
         if name not in self._served:
             kept = self._store.collection(name)
             if kept is None:
                 return None
-            with self._proving:  # each collection once, whoever asks
+            with self._proving:  # each collection is proved once, also for concurrent requests
                 if name not in self._served:
                     self._serve(kept, collection_from_text(name, kept.text))
         return self._served[name]
 
     def get(self, name: str) -> Served:
-        """The collection, or the problem that there is none."""
-        found = self.find(name)
-        if found is None:
+        """Return the collection, or raise the problem that it does not exist."""
+        served = self.find(name)
+        if served is None:
             raise Problem("not-found", "There is no collection of this name.")
-        return found
+        return served
 
     def create(self, name: str, content: object) -> tuple[Served, bool]:
-        """Make a collection, or find the one that was made from the same description; says whether it is new."""
+        """Make a collection, or find the one with the same description; return it and whether it is new."""
         collection = read_collection(name, content)
         _refuse_inestimable(collection)
         text = collection.text()
@@ -95,7 +95,7 @@ class Registry:
 
 
 def _refuse_inestimable(collection: Collection) -> None:
-    """Refuse a collection of which no estimate could ever be made."""
+    """Refuse a collection that is too large to be estimated."""
     size = collection.space.size or 0
     if size > MOST_TRUTHS:
         raise InvalidInput(

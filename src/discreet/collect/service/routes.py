@@ -21,7 +21,7 @@ from ..browser.assets import answer_page
 from ..collection import NAME
 from ..encoded import Encoded, EncodedAnswers, PieceResponse, encode, respond
 from ..stores.base import ReportStore
-from .answers import LEVEL, EstimateAnswers
+from .answers import DEFAULT_LEVEL, EstimateAnswers
 from .ingest import no_token, read_body
 from .limits import RateLimit
 from .metrics import Metrics
@@ -35,23 +35,23 @@ from .writing import Writer
 
 T = TypeVar("T")
 
-#: The levels of intervals that are offered.
-LOWEST_LEVEL, HIGHEST_LEVEL = 0.5, 0.999
+#: Range of confidence levels that a request may choose.
+MIN_LEVEL, MAX_LEVEL = 0.5, 0.999
 
-#: Seconds for which it is believed that the store can be written, once that was tried.
+#: Seconds for which the result of a write test of the store is trusted.
 READY_SECONDS = 2.0
 
-#: Larger tables of integers than this are not sent.
-MOST_PLACES = 250_000
+#: Maximum number of entries in a table that is sent.
+MAX_TABLE_ENTRIES = 250_000
 
 _BEARER = HTTPBearer(auto_error=False, scheme_name="token")
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
 Name = Annotated[str, Path(pattern=f"^{NAME}$")]
-Level = Annotated[float, Query(ge=LOWEST_LEVEL, le=HIGHEST_LEVEL, description="Of the intervals: 0.95 for 95%.")]
+Level = Annotated[float, Query(ge=MIN_LEVEL, le=MAX_LEVEL, description="Of the intervals: 0.95 for 95%.")]
 
 
 class PlainJson(Response):
-    """JSON in ASCII: whatever texts somebody gave, an answer can be sent."""
+    """JSON in ASCII, so that an answer with any text can be sent."""
 
     media_type = "application/json"
 
@@ -66,7 +66,7 @@ def json_bytes(content: object) -> bytes:
 
 @contextmanager
 def as_problems() -> Iterator[None]:
-    """What the library refuses is a problem."""
+    """Raise errors of the library as problems."""
     try:
         yield
     except StoreUnavailable:
@@ -75,14 +75,14 @@ def as_problems() -> Iterator[None]:
         raise invalid(problem) from None
 
 
-def asked(step: Callable[[], T]) -> T:
-    """Do a step, with what the library refuses as a problem."""
+def as_problem(step: Callable[[], T]) -> T:
+    """Run a step, and raise errors of the library as problems."""
     with as_problems():
         return step()
 
 
 class Routes:
-    """What the routes need, and what they do."""
+    """The handlers of the routes."""
 
     def __init__(
         self,
@@ -143,38 +143,38 @@ class Routes:
     async def create(self, name: Name, request: Request, token: Credentials) -> Response:
         """Make a collection from a description with its mechanisms, each of which is proved again.
 
-        The same description again changes nothing; another one under the same name is refused.
+        Repeating the same description changes nothing; another one under the same name is refused.
         """
         await run_in_threadpool(self._permit, token, "manage", None)
         content = await self._body(request, self._settings.most_description_bytes)
-        served, new = await run_in_threadpool(asked, lambda: self._registry.create(name, content))
+        served, new = await run_in_threadpool(as_problem, lambda: self._registry.create(name, content))
         return await _encoded_response(served.description, 201 if new else 200)
 
     def names(self, token: Credentials) -> Response:
-        """The names of all collections."""
+        """List the names of all collections."""
         self._permit(token, "manage", None)
-        return PlainJson(stamped("collections", 1, {"names": asked(self._store.collection_names)}))
+        return PlainJson(stamped("collections", 1, {"names": as_problem(self._store.collection_names)}))
 
     async def describe(self, name: Name, request: Request) -> Response:
-        """What is asked, with which mechanisms, and what they guarantee between any two values."""
+        """Return the question, the mechanisms, and their guarantees between any two values."""
         served = await self._served(name)
         return await self._public(request, (name,), lambda: json_bytes(served.description))
 
     async def mechanism(self, name: Name, mechanism: Name, request: Request) -> Response:
-        """The mechanism as ``dc.load`` reads and proves it."""
-        found = await self._mechanism(name, mechanism)
-        return await self._public(request, (name, mechanism), lambda: json_bytes(found.to_json()))
+        """Return the mechanism as ``dc.load`` reads and proves it."""
+        chosen = await self._mechanism(name, mechanism)
+        return await self._public(request, (name, mechanism), lambda: json_bytes(chosen.to_json()))
 
     async def table(self, name: Name, mechanism: Name, request: Request) -> Response:
-        """Weights of every report for every true value, as exact integers: a palette, and positions in it.
+        """Return the weights of all reports for all true values, as exact integers: a palette, and positions in it.
 
         The chance of a report is its weight over the sum of its row.
         """
-        found = await self._mechanism(name, mechanism)
-        return await self._public(request, (name, mechanism, "table"), lambda: json_bytes(_table(found)))
+        chosen = await self._mechanism(name, mechanism)
+        return await self._public(request, (name, mechanism, "table"), lambda: json_bytes(_table(chosen)))
 
     async def answer_page(self, name: str) -> Encoded:
-        """The page on which people answer, as it is sent."""
+        """Return the encoded page on which people answer."""
         served = await self._served(name)
         key = (name, "", "page")
         return await self._encoded.get(
@@ -182,32 +182,32 @@ class Routes:
         )
 
     async def _public(self, request: Request, key: tuple[str, ...], make: Callable[[], bytes]) -> Response:
-        """Answer with what anybody may have, encoded once: a collection never changes."""
+        """Answer with public content, encoded once: a collection never changes."""
         answer = await self._encoded.get(key, lambda: encode(make(), PlainJson.media_type))
         return respond(request, answer)
 
     # ---------------------------------------------------------------- answers
 
-    async def estimate(self, name: Name, token: Credentials, level: Level = LEVEL) -> Response:
-        """The distribution of true values behind the reports so far, and how far fake reports can move it."""
+    async def estimate(self, name: Name, token: Credentials, level: Level = DEFAULT_LEVEL) -> Response:
+        """Estimate the distribution of true values behind the reports so far, and the effect of fake reports on it."""
         with as_problems():
             answer = await self._answers.answer(lambda: self._readable(name, token), level)
         return await _encoded_response(answer)
 
     def counts(self, name: Name, token: Credentials) -> Response:
-        """For each mechanism, every report and how often it was made."""
+        """Return for each mechanism the count of every report."""
         served = self._readable(name, token)
-        found = asked(lambda: self._answers.counts(served))
+        counts = as_problem(lambda: self._answers.counts(served))
         mechanisms: dict[str, Json] = {
-            one: [[served.collection.mechanisms[one].outputs.value(k), found[one][k]] for k in sorted(found[one])]
-            for one in found
+            one: [[served.collection.mechanisms[one].outputs.value(k), counts[one][k]] for k in sorted(counts[one])]
+            for one in counts
         }
         return PlainJson(stamped("collected counts", 1, {"collection": name, "counts": mechanisms}))
 
     # ---------------------------------------------------------------- tokens
 
     async def make_token(self, request: Request, token: Credentials) -> Response:
-        """A token that permits reading estimates or reporting, of one collection or of all; or managing everything."""
+        """Make a token for reading estimates or for reporting, in one collection or in all, or for managing all."""
         await run_in_threadpool(self._permit, token, "manage", None)
         text, name = await run_in_threadpool(self._new_token, await self._body(request, 10_000))
         return await _encoded_response(stamped("token", 1, {"name": name, "token": text}), 201)
@@ -227,33 +227,33 @@ class Routes:
             self._store.add_token(kept)
             return text, kept.name
 
-        return asked(make)
+        return as_problem(make)
 
     def remove_token(self, token: Annotated[str, Path(pattern="^[0-9a-f]{12}$")], bearer: Credentials) -> Response:
-        """A removed token stops working within ten seconds."""
+        """Remove a token, which stops working within ten seconds."""
         self._permit(bearer, "manage", None)
-        if not asked(lambda: self._store.remove_token(token)):
+        if not as_problem(lambda: self._store.remove_token(token)):
             raise Problem("not-found", "There is no token of this name.")
         return Response(status_code=204)
 
     # ---------------------------------------------------------------- operation
 
     async def health(self) -> dict[str, str]:
-        """The process answers."""
+        """Confirm that the process answers."""
         return {"status": "running"}
 
     async def ready(self) -> dict[str, str]:
-        """The process answers, and the store can be written: that is tried every few seconds at most."""
+        """Confirm that the process answers and the store can be written, which is tried every few seconds at most."""
         now = time.monotonic()
         if self._trial is None or (self._trial[1].done() and now - self._trial[0] > READY_SECONDS):
-            task = asyncio.create_task(run_in_threadpool(asked, self._store.check_writable))
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # its asker may have left
+            task = asyncio.create_task(run_in_threadpool(as_problem, self._store.check_writable))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # the client may have left
             self._trial = now, task
         await asyncio.shield(self._trial[1])
         return {"status": "ready"}
 
     def metrics(self, token: Credentials) -> Response:
-        """Counters of this process, for a token that reads all collections: they tell when somebody reports."""
+        """Return counters of this process, for a token that reads all collections: they reveal when people report."""
         self._permit(token, "read", None)
         return Response(self._metrics.text(self._writer().waiting), media_type="text/plain; version=0.0.4")
 
@@ -267,9 +267,9 @@ class Routes:
         return served
 
     def _readable(self, name: str, token: HTTPAuthorizationCredentials | None) -> Served:
-        """The collection, for whoever may read its estimates and counts. It is looked up in another thread."""
+        """Return the collection if the token may read its estimates and counts; not for the event loop."""
         self._permit(token, "read", name)
-        return asked(lambda: self._registry.get(name))
+        return as_problem(lambda: self._registry.get(name))
 
     async def _mechanism(self, name: str, mechanism: str) -> Mechanism:
         mechanisms = (await self._served(name)).collection.mechanisms
@@ -280,7 +280,7 @@ class Routes:
     def _permit(self, given: HTTPAuthorizationCredentials | None, right: Right, collection: str | None) -> None:
         """Refuse a request without a token that permits it."""
         text = "" if given is None else given.credentials
-        token = asked(lambda: self._tokens.find(text)) if text else None
+        token = as_problem(lambda: self._tokens.find(text)) if text else None
         if token is None:
             raise no_token()
         if not permits(token, right, collection):
@@ -292,14 +292,14 @@ class Routes:
 
 
 async def _encoded_response(content: object, status: int = 200) -> Response:
-    """Return the response with an object, encoded beside the event loop."""
+    """Return the response with an object, encoded in another thread."""
     return PieceResponse(await run_in_threadpool(json_bytes, content), status, media_type=PlainJson.media_type)
 
 
 def _table(mechanism: Mechanism) -> dict[str, Json]:
     """Return the integers that devices sample from."""
     refusal = Problem("not-tabular", "It has too many values and reports, or its chances are not rational.")
-    if (mechanism.inputs.size or 0) * (mechanism.outputs.size or 0) > MOST_PLACES:
+    if (mechanism.inputs.size or 0) * (mechanism.outputs.size or 0) > MAX_TABLE_ENTRIES:
         raise refusal
     try:
         kernel = mechanism.kernel.table()

@@ -1,4 +1,4 @@
-"""What a service is started with; starting it, and stopping it so that nothing acknowledged is lost."""
+"""Settings of a service; starting it, and stopping it without losing acknowledged reports."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from ...errors import InvalidInput, MissingExtra, arg
 from ...strict_json import read_json
 from ..stores.opening import report_store
 
-#: The environment variable that hands the settings on to workers.
+#: Environment variable that passes the settings to workers.
 VARIABLE = "DISCREET_SERVICE"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a service is started with.
+    """Settings of a service.
 
     Attributes
     ----------
     store
         The address of the store of reports.
     host, port
-        Where it listens; on this computer alone unless told otherwise.
+        Host and port to listen on; by default on this computer only.
     workers
-        How many processes answer; more than one with PostgreSQL only.
+        Number of processes; more than one needs PostgreSQL.
     trusted_proxies
-        Addresses of proxies whose word on where a request came from is taken, comma separated.
+        Addresses of proxies whose forwarding headers are trusted, comma separated.
     requests_per_second
-        How many requests one address may make on average; 0 for any number.
+        Average number of requests per address; 0 for no limit.
     reports_per_second
-        How many reports one address may send on average; 0 for any number.
+        Average number of reports per address; 0 for no limit.
     bytes_per_second
-        How many bytes one address may send in bodies on average; 0 for any number.
+        Average number of bytes in bodies per address; 0 for no limit.
     most_reports, most_bytes
         The largest batch, in reports and in bytes of its body.
     most_description_bytes
         The largest description of a collection, whose mechanisms may be tables.
     most_waiting
-        How many batches may wait to be written; more are asked to come back later.
+        Maximum number of batches waiting to be written; more are asked to come back later.
     shutdown_seconds
-        How long requests that are under way are waited for when the service is stopped.
+        Seconds for running requests to finish when the service is stopped.
     """
 
     store: str = "reports.db"
@@ -63,31 +63,31 @@ class Settings:
     shutdown_seconds: int = 30
 
     def to_environment(self) -> dict[str, str]:
-        """The settings for the environment of a worker. An address never holds a password."""
+        """Return the settings for the environment of a worker. An address never holds a password."""
         return {VARIABLE: json.dumps(asdict(self))}
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:
-        """The settings that a worker was handed."""
+        """Return the settings in a worker's environment."""
         known = {field.name for field in fields(cls)}
         return cls(
             **{name: value for name, value in read_json(environment[VARIABLE], VARIABLE).items() if name in known}
         )
 
 
-#: What makes the application of a worker, for the server to load.
+#: Import path of the application factory for workers.
 APPLICATION = "discreet.collect.service.app:from_environment"
 
 
 def serve(settings: Settings, application: str = APPLICATION) -> None:
-    """Answer until the process is told to stop (SIGTERM, or Ctrl-C); requests that are under way are finished.
+    """Serve until SIGTERM or Ctrl-C; running requests are finished.
 
     Parameters
     ----------
     settings
-        What it is started with.
+        The settings of the service.
     application
-        What makes the application of a worker.
+        Import path of the application factory.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def serve(settings: Settings, application: str = APPLICATION) -> None:
             "Take one worker, or keep reports in PostgreSQL: postgresql://user@host/study.",
         )
     refuse_taken_port(settings.host, settings.port)
-    store.open()  # what is wrong with it should be said here, once
+    store.open()  # report its errors here, once
     store.close()
     os.environ.update(settings.to_environment())
     uvicorn.run(
@@ -164,7 +164,7 @@ class ServerOptions(TypedDict):
 
 
 def server_options(settings: Settings) -> ServerOptions:
-    """How the server below the service answers: within bounds, and without a word about requests."""
+    """Return the options of the server below the service: with limits, and without logging requests."""
     return {
         "host": settings.host,
         "port": settings.port,

@@ -1,7 +1,7 @@
 """Tokens: who may create collections, read estimates and report.
 
 A token is ``discreet_NAME_SECRET``. The store keeps the name and SHA-256 of the secret, which has 256 random bits, so
-that whoever reads the store cannot use it.
+that a reader of the store cannot use it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from ..stores.base import ReportStore, StoredToken
 
 Right = Literal["manage", "read", "report"]
 
-#: What a token can permit: everything; estimates and counts; reports to collections that are not open.
+#: Rights of a token: everything; estimates and counts; reports to collections that are not open.
 RIGHTS: tuple[Right, ...] = ("manage", "read", "report")
 
 _TOKEN = re.compile(r"discreet_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
-#: How long a token that was looked up is remembered, in seconds: so long a token that was removed still works.
-REMEMBERED = 10.0
+#: Seconds for which a token is cached; a removed token still works for as long.
+TOKEN_CACHE_SECONDS = 10.0
 
-#: How many tokens are remembered at most.
-MOST_REMEMBERED = 1000
+#: Maximum number of cached tokens.
+MAX_CACHED_TOKENS = 1000
 
 
 def new_token(right: str, collection: str | None = None) -> tuple[str, StoredToken]:
-    """A token, to be shown once, and what a store keeps of it.
+    """Return a token, to be shown once, and its record for the store.
 
     >>> text, kept = new_token("read", "visits")
     >>> kept.right, text.startswith(f"discreet_{kept.name}_"), text[-43:].encode() in kept.secret_hash
@@ -54,28 +54,28 @@ class Tokens:
         self._remembered: dict[bytes, tuple[float, StoredToken]] = {}
 
     def remembered(self, text: str) -> StoredToken | None:
-        """The token if it was found a moment ago; nothing is looked up."""
-        until, found = self._remembered.get(_hash(text), (0.0, None))
-        return found if self._clock() < until else None
+        """Return the token from the cache, without looking it up."""
+        until, token = self._remembered.get(_hash(text), (0.0, None))
+        return token if self._clock() < until else None
 
     def find(self, text: str) -> StoredToken | None:
-        """The token if it is one of the store's; the secret is compared in constant time, by its hash."""
-        found = self.remembered(text)
-        if found is not None:
-            return found
+        """Return the token if it is one of the store's; the secret is compared in constant time, by its hash."""
+        cached = self.remembered(text)
+        if cached is not None:
+            return cached
         parts = _TOKEN.fullmatch(text)
         kept = None if parts is None else self._store.token(parts[1])
         expected = kept.secret_hash if kept is not None else bytes(32)
         if not hmac.compare_digest(_hash("" if parts is None else parts[2]), expected) or kept is None:
             return None
-        if len(self._remembered) >= MOST_REMEMBERED:
+        if len(self._remembered) >= MAX_CACHED_TOKENS:
             self._remembered.clear()
-        self._remembered[_hash(text)] = (self._clock() + REMEMBERED, kept)
+        self._remembered[_hash(text)] = (self._clock() + TOKEN_CACHE_SECONDS, kept)
         return kept
 
 
 def permits(token: StoredToken, right: Right, collection: str | None) -> bool:
-    """Whether a token permits something; managing permits everything.
+    """Return whether a token permits something; managing permits everything.
 
     >>> permits(StoredToken("a", b"", "read", "visits"), "read", "visits")
     True

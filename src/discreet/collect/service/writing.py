@@ -1,4 +1,4 @@
-"""Group commit: one thread writes all batches that came in since it wrote last, in one durable transaction.
+"""Group commit: one thread writes all batches since its last write in one durable transaction.
 
 A batch is acknowledged when its group is on the disk. While one group is written the next one gathers, so that many
 batches share the wait for the disk.
@@ -21,19 +21,19 @@ from .problems import busy
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: The most batches of one group: a bound on how long one transaction takes.
-LARGEST_GROUP = 1000
+#: Maximum number of batches in a group, which bounds the time of a transaction.
+MAX_GROUP_BATCHES = 1000
 
 
 class Writer(Protocol):
-    """Whoever takes batches and says what became of them."""
+    """A writer of batches that reports their outcomes."""
 
     def submit(self, batch: Batch) -> asyncio.Future[Outcome]:
         """Take a batch; the outcome is known when the batch is durable. To be called in the event loop."""
 
     @property
     def waiting(self) -> int:
-        """How many batches wait to be written."""
+        """The number of batches that wait to be written."""
 
     def close(self) -> None:
         """Write what waits, and end."""
@@ -46,25 +46,25 @@ class _Waiting(NamedTuple, Generic[Item, Result]):
 
 
 class GroupThread(Generic[Item, Result]):
-    """A thread that works on all items that came in since it worked last, and answers them together.
+    """A thread that processes all items since its last group, and answers them together.
 
     Parameters
     ----------
     work
-        Works on a group; says of each item, in order, what came out or why nothing did.
+        A function from a group to the result or the error of each item, in order.
     name
-        Of the thread.
+        Name of the thread.
     most_waiting
-        With more items waiting than this, new ones are refused for the moment.
-    largest_group
-        The most items of one group.
+        Maximum number of waiting items, beyond which new ones are refused.
+    max_group
+        Maximum number of items in a group.
     """
 
     def __init__(
         self, work: Callable[[Sequence[Item]], Sequence[Result | Exception]], name: str, most_waiting: int,
-        largest_group: int,
+        max_group: int,
     ) -> None:  # fmt: skip
-        self._work, self._most, self._largest = work, most_waiting, largest_group
+        self._work, self._most, self._largest = work, most_waiting, max_group
         self._gathering: list[_Waiting[Item, Result]] = []
         self._lock, self._wake = threading.Lock(), threading.Event()
         self._closing = False
@@ -73,7 +73,7 @@ class GroupThread(Generic[Item, Result]):
 
     @property
     def waiting(self) -> int:
-        """How many items wait."""
+        """The number of waiting items."""
         return len(self._gathering)
 
     def submit(self, item: Item) -> asyncio.Future[Result]:
@@ -111,21 +111,21 @@ class GroupThread(Generic[Item, Result]):
 
 
 class GroupCommit(GroupThread[Batch, Outcome]):
-    """Writes batches to a store, group by group.
+    """A thread that writes batches to a store, group by group.
 
     Parameters
     ----------
     store
-        An open store; nobody else adds batches to it in this process.
+        An open store, to which nothing else in this process adds batches.
     most_waiting
-        With more batches waiting than this, new ones are refused for the moment.
+        Maximum number of waiting batches, beyond which new ones are refused.
     metrics
-        Where groups are counted.
+        Counters of the service.
     """
 
     def __init__(self, store: ReportStore, most_waiting: int, metrics: Metrics) -> None:
         self._store, self._metrics = store, metrics
-        super().__init__(self._write, "discreet-writer", most_waiting, LARGEST_GROUP)
+        super().__init__(self._write, "discreet-writer", most_waiting, MAX_GROUP_BATCHES)
 
     def _write(self, batches: Sequence[Batch]) -> Sequence[Outcome | Exception]:
         began = time.perf_counter()
@@ -144,7 +144,7 @@ class GroupCommit(GroupThread[Batch, Outcome]):
 
 
 def _resolve(group: Sequence[_Waiting[Item, Result]], results: Sequence[Result | Exception]) -> None:
-    """Wake everybody who waits for an item; those who left meanwhile are passed over."""
+    """Wake the requests that wait for the items; those that left meanwhile are skipped."""
     for one, result in zip(group, results, strict=True):
         if one.outcome.done():
             continue

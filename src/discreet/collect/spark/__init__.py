@@ -1,1 +1,1 @@
-"""Columns on a Spark cluster: reports are drawn and counted on its executors."""
+"""Columns on a Spark cluster, whose executors draw and count the reports."""

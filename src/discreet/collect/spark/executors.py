@@ -1,4 +1,4 @@
-"""What the executors must have, asked by a small job before anything is read or written."""
+"""Requirements on the executors, checked by a small job before anything is read or written."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...wording import listed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Of these packages any version will do that is there; of our own it must be the same.
+#: Packages that must be installed, in any version; our own must have the same version.
 PACKAGES = ("pyarrow", "pandas", "duckdb", "numpy")
 
-#: How many tasks ask for each core, so that every executor gets one.
+#: Number of tasks per core, so that every executor gets one.
 _TASKS = 2
 
 
@@ -31,7 +31,7 @@ def check_executors(session: SparkSession) -> None:
     context = session.sparkContext
     tasks = max(1, context.defaultParallelism) * _TASKS
     answers: list[dict[str, Any]] | None = None
-    with suppress(Exception):  # its words are long, and the sentence below says what they mean
+    with suppress(Exception):  # its message is long, and the sentence below states what it means
         answers = context.parallelize(range(tasks), tasks).map(_question(PACKAGES)).collect()
     if answers is None:
         raise _refusal("a small job that asks them for it failed")
@@ -55,7 +55,7 @@ def _refusal(problem: str) -> Unsupported:
 
 
 def _question(packages: tuple[str, ...]) -> Any:
-    """A function that is shipped as it is written here: where this package is missing it runs too."""
+    """Return a function that is shipped as it is written here: where this package is missing it runs too."""
 
     def answer(_: int) -> dict[str, Any]:
         import importlib

@@ -1,4 +1,4 @@
-"""How far the cluster is, asked from beside while it works."""
+"""Progress of the cluster, polled from another thread while it works."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..columns import Tell
+from ..columns import ProgressCallback
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: The property by which jobs of one purpose are found, in Spark's words.
+#: Spark's property that groups jobs.
 _GROUP = "spark.jobGroup.id"
 
 
 @contextmanager
-def watched(session: SparkSession, tell: Tell | None) -> Iterator[None]:
-    """Tell which share of the tasks is done, of all jobs that are started meanwhile."""
-    if tell is None:
+def watched(session: SparkSession, on_progress: ProgressCallback | None) -> Iterator[None]:
+    """Report the share of tasks that are done, of all jobs started meanwhile."""
+    if on_progress is None:
         yield
         return
     context, stop, name = session.sparkContext, threading.Event(), f"discreet-{uuid.uuid4().hex}"
@@ -32,14 +32,14 @@ def watched(session: SparkSession, tell: Tell | None) -> Iterator[None]:
             stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
             known = [stage for stage in stages if stage is not None and stage.numTasks]
             if known:
-                tell(sum(one.numCompletedTasks for one in known) / sum(one.numTasks for one in known))
+                on_progress(sum(one.numCompletedTasks for one in known) / sum(one.numTasks for one in known))
 
     context.setLocalProperty(_GROUP, name)
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
         yield
-        tell(1.0)
+        on_progress(1.0)
     finally:
         stop.set()
         watcher.join()

@@ -15,19 +15,19 @@ from ...sources.engine import open_engine
 from ...sources.sql import quoted
 from ...spaces import Space
 from ...strict_json import read_json
-from ..columns import ColumnSource, Tally, Tell
+from ..columns import ColumnSource, ProgressCallback, ValueCounts
 from ..readings import Reading
 from .executors import check_executors
 from .progress import watched
-from .tasks import BATCH, TALLY, Counting, Rows, Schema, declared, spark_name
+from .tasks import BATCH, TALLY, CountingTask, RowReader, Schema, declared, spark_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: How many rows a batch has that is handed to a task.
+#: Number of rows in a batch that is passed to a task.
 _BATCH_ROWS = "100000"
 
-#: Settings under which rows would be lost -> the value they must have, or none at all.
+#: Settings under which rows would be lost -> their required values if they are set.
 LOSSLESS = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
 
 
@@ -46,7 +46,7 @@ class SparkSource(ColumnSource):
     table
         With a session: the table's name.
     group
-        The column that says by which mechanism a row is reported, where there are several.
+        The column that determines the mechanism of each row, where there are several.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class SparkSource(ColumnSource):
     ) -> None:
         frame, place = _open(data, table)
         names = Counter(name.casefold() for name in frame.columns)
-        own = [name for name in frame.columns if names[name.casefold()] == 1]
-        super().__init__(place, own, [name for name, times in names.items() if times > 1], column, group)
+        unique = [name for name in frame.columns if names[name.casefold()] == 1]
+        super().__init__(place, unique, [name for name, times in names.items() if times > 1], column, group)
         # by number, because Spark takes a dot in a name for a part of it
         self.frame = frame.selectExpr(*(f"{spark_name(name)} AS c{k}" for k, name in enumerate(self.needed)))
         self.kinds = self._read_kinds()[: len(self.columns)]
@@ -71,7 +71,7 @@ class SparkSource(ColumnSource):
         return self.frame.sparkSession
 
     def _read_kinds(self) -> tuple[str, ...]:
-        """DuckDB's types of the columns, as tasks will meet them: asked of a table without rows."""
+        """Return DuckDB's types of the columns as tasks will see them, from a table without rows."""
         try:
             empty = self.frame.limit(0).toArrow()
             with open_engine() as engine:
@@ -84,13 +84,13 @@ class SparkSource(ColumnSource):
             f"{self.place}: columns of these types cannot be read: {kinds}.", "Convert them first.", argument="column"
         )
 
-    def rows(self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None]) -> Rows:
-        """How tasks read the rows."""
+    def rows(self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None]) -> RowReader:
+        """Return the reader of rows for tasks."""
         named = ", ".join(f"c{k} AS {quoted(name)}" for k, name in enumerate(self.needed))
         sql = self.select(readings[0], f"(SELECT {named} FROM {BATCH}) AS named")
         plain = self.group is None and list(readings[0].expressions) == list(map(quoted, self.needed))
         direct = tuple(f"c{k}" for k in range(len(self.needed))) if plain else ()
-        return Rows(sql, tuple(spaces), tuple(readings), tuple(groups), self.group, direct)
+        return RowReader(sql, tuple(spaces), tuple(readings), tuple(groups), self.group, direct)
 
     def _distinct_groups(self, most: int) -> list[str | None]:
         group = self.frame.selectExpr(f"CAST(c{len(self.columns)} AS STRING) AS name")
@@ -98,24 +98,25 @@ class SparkSource(ColumnSource):
             return [row[0] for row in group.distinct().limit(most).collect()]
 
     def _tally(
-        self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None], tell: Tell | None
-    ) -> Tally:
+        self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None],
+        on_progress: ProgressCallback | None,
+    ) -> ValueCounts:  # fmt: skip
         check_executors(self.session)
-        return self.tally(Counting(self.rows(spaces, readings, groups), by_value=True), tell)
+        return self.tally(CountingTask(self.rows(spaces, readings, groups), by_value=True), on_progress)
 
-    def tally(self, counting: Counting, tell: Tell | None = None) -> Tally:
-        """Count on the executors; the sums come here."""
+    def tally(self, counting: CountingTask, on_progress: ProgressCallback | None = None) -> ValueCounts:
+        """Count on the executors and add up the sums here."""
         refuse_settings(self.session, LOSSLESS)
         failure, lines = None, list[Any]()
         try:
-            with watched(self.session, tell), logs_withheld():
+            with watched(self.session, on_progress), logs_withheld():
                 counted = mapped(self.frame, counting, TALLY).groupBy(*(name for name, _ in TALLY[:-1])).sum("rows")
                 lines = counted.collect()
         except Exception:
             failure = self.failed()
         if failure is not None:
             raise failure
-        tally = Tally()
+        tally = ValueCounts()
         for number, value, kind, problem, rows in lines:
             if kind is not None:
                 tally.wrong[getattr(errors, kind), problem] += rows
@@ -124,7 +125,7 @@ class SparkSource(ColumnSource):
         return tally
 
     def failed(self) -> SourceFailed:
-        """The cluster stopped while it read."""
+        """Return the error for a cluster that stopped while it read."""
         return SourceFailed(
             f"the cluster could not read {self.place} to its end. What it said is withheld, because it could quote "
             "values."
@@ -132,30 +133,30 @@ class SparkSource(ColumnSource):
 
 
 def mapped(frame: DataFrame, task: Any, schema: Schema) -> DataFrame:
-    """A frame whose batches go through a task on the executors."""
+    """Return a frame whose batches go through a task on the executors."""
     with warnings.catch_warnings():
         # of the version of pandas, which mapInArrow asks for and these tasks do not use
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         return frame.mapInArrow(task, declared(schema))
 
 
-def refuse_settings(session: SparkSession, wanted: dict[str, str]) -> None:
-    """Refuse a session whose settings are other than these; where one is not set it is as it should be."""
+def refuse_settings(session: SparkSession, required: dict[str, str]) -> None:
+    """Refuse a session with other values of these settings; unset ones are right."""
     cluster = session.sparkContext.getConf()
-    for name, value in wanted.items():
-        found = next(
+    for name, value in required.items():
+        actual = next(
             (one for one in (session.conf.get(name, None), cluster.get(name)) if one not in (None, value)), None
         )
-        if found is not None:
+        if actual is not None:
             raise Unsupported(
-                f"the session has {name} = {found}, and {value} is needed.",
+                f"the session has {name} = {actual}, and {value} is needed.",
                 "Give a session with that setting.",
                 argument="data",
             )
 
 
 def _open(data: object, table: str | None) -> tuple[DataFrame, str]:
-    """The table as a frame, and what messages call it."""
+    """Return the table as a frame, and its name in messages."""
     driver = pyspark_driver()
     if isinstance(data, Address):
         if table is not None:

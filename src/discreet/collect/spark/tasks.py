@@ -1,8 +1,8 @@
-"""What runs on the executors: rows in as Arrow batches, reports or counts out.
+"""Tasks that run on the executors: from Arrow batches of rows to reports or counts.
 
 Values are read by the very expressions that read files, on a DuckDB connection of each task's own. A task draws secure
-bits where it runs (:class:`~discreet.exact.bits.SecureBits`): nothing random is shipped to it. Whatever goes wrong is
-one sentence that says nothing about a row, because Spark writes it to its logs and sends it to the driver.
+bits where it runs (:class:`~discreet.exact.bits.SecureBits`): nothing random is shipped to it. Every error is one
+sentence that reveals nothing about a row, because Spark writes it to its logs and sends it to the driver.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from ...errors import SourceFailed
 from ...sources.engine import open_engine
 from ...spaces import Space
-from ..columns import REPORT, Batch, Devices, Tally
+from ..columns import REPORT, Devices, RowBatch, ValueCounts
 from ..readings import Reading
 
 if TYPE_CHECKING:
@@ -37,20 +37,20 @@ BATCH = "batch"
 #: Names of columns and Spark's types of them.
 Schema = tuple[tuple[str, str], ...]
 
-#: What is counted: a group's number and a value as JSON, or the kind of error and its words.
+#: Columns of a tally: a group's number and a value as JSON, or the class of an error and its message.
 TALLY: Schema = (
     ("number", "int"), ("value", "string"), ("kind", "string"), ("problem", "string"), ("rows", "bigint"),
 )  # fmt: skip
 
-#: How many rows are worth a query, which takes a millisecond however few there are.
+#: Minimum number of rows for a query, which takes a millisecond even for few.
 _QUERY_ROWS = 100_000
 
-#: The most memory a connection takes: what it reads is one table of so many rows.
+#: Memory limit of a connection, which reads one table of that many rows.
 _MEMORY = "256MB"
 
 
 def declared(schema: Schema) -> str:
-    """Columns in Spark's words.
+    """Return columns in Spark's words.
 
     >>> declared((("a`b", "int"), ("rows", "bigint")))
     '`a``b` int, `rows` bigint'
@@ -59,26 +59,26 @@ def declared(schema: Schema) -> str:
 
 
 def spark_name(name: str) -> str:
-    """A column's name as Spark's SQL writes it."""
+    """Return a column's name as Spark's SQL writes it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 @dataclass(frozen=True)
-class Rows:
-    """How the rows of a batch are read.
+class RowReader:
+    """The reader of the rows of a batch.
 
     Attributes
     ----------
     sql
-        The values, and the name of the group if there are groups, from :data:`BATCH`.
+        SQL of the values, and of the name of the group if there are groups, from :data:`BATCH`.
     spaces, readings
-        What the values of each group are, and how they are read.
+        The space and the reading of each group's values.
     names
-        The groups by name; None where there are none.
+        The names of the groups; None without groups.
     group
-        The column that names them.
+        The column of group names.
     direct
-        The columns of a batch that are the values as they stand, where no expression reads them; none if empty.
+        Columns of a batch that are used unchanged, where no expression reads them; empty if there are expressions.
     """
 
     sql: str
@@ -88,56 +88,56 @@ class Rows:
     group: str | None
     direct: tuple[str, ...] = ()
 
-    def batch(self, engine: duckdb.DuckDBPyConnection, table: Table) -> Batch | None:
-        """Rows as indices and numbers of groups; None if something is wrong with one of them."""
+    def batch(self, engine: duckdb.DuckDBPyConnection, table: Table) -> RowBatch | None:
+        """Return rows as indices and numbers of groups; None if one of them cannot be read."""
         if self.direct:
-            found = table.select(list(self.direct))
+            rows = table.select(list(self.direct))
         else:
             with _registered(engine, table):
-                found = engine.sql(self.sql).to_arrow_table()
-        if any(column.null_count for column in found.columns):
+                rows = engine.sql(self.sql).to_arrow_table()
+        if any(column.null_count for column in rows.columns):
             return None
-        values = [column.combine_chunks().to_numpy(zero_copy_only=False) for column in found.columns]
+        values = [column.combine_chunks().to_numpy(zero_copy_only=False) for column in rows.columns]
         if self.group is None:
             indices = self.readings[0].indices(values)
-            return None if indices is None else Batch(indices, None)
+            return None if indices is None else RowBatch(indices, None)
         places = {name: number for number, name in enumerate(self.names)}
-        numbers = np.fromiter((places.get(name, -1) for name in values.pop()), np.int64, found.num_rows)
+        numbers = np.fromiter((places.get(name, -1) for name in values.pop()), np.int64, rows.num_rows)
         if numbers.size and numbers.min() < 0:
             return None
-        joined = np.empty(found.num_rows, np.int64)
+        joined = np.empty(rows.num_rows, np.int64)
         for number, reading in enumerate(self.readings):
             mine = np.flatnonzero(numbers == number)
             indices = reading.indices([column[mine] for column in values])
             if indices is None:
                 return None
             joined[mine] = indices
-        return Batch(joined, numbers)
+        return RowBatch(joined, numbers)
 
 
 @dataclass(frozen=True)
-class Counting:
-    """Counts the rows of a partition: by value, or, where values must stay where they are, only those that are wrong.
+class CountingTask:
+    """A task that counts the rows of a partition: by value, or only the wrong ones where values must not leave.
 
     Attributes
     ----------
     rows
-        How they are read.
+        The reader of the rows.
     by_value
-        Whether values are told apart. True values are not.
+        True to count each value; false for true values, which must not leave.
     """
 
-    rows: Rows
+    rows: RowReader
     by_value: bool
 
     def __call__(self, batches: Batches) -> Batches:
-        tally = Tally()
+        tally = ValueCounts()
         with _opened() as engine:
             for table in _gathered(batches):
                 _guarded(partial(self._add, tally), engine, table)
         yield self._written(tally)
 
-    def _add(self, tally: Tally, engine: duckdb.DuckDBPyConnection, table: Table) -> None:
+    def _add(self, tally: ValueCounts, engine: duckdb.DuckDBPyConnection, table: Table) -> None:
         batch = self.rows.batch(engine, table)
         if batch is None:
             with _registered(engine, table):
@@ -152,8 +152,8 @@ class Counting:
             for index, rows in zip(*np.unique(mine, return_counts=True), strict=True):
                 tally.counts[number, space.value(int(index))] += int(rows)
 
-    def _written(self, tally: Tally) -> RecordBatch:
-        """The rows of :data:`TALLY`."""
+    def _written(self, tally: ValueCounts) -> RecordBatch:
+        """Return the rows of :data:`TALLY`."""
         lines: list[tuple[object, ...]] = [
             (number, json.dumps(value) if self.by_value else None, None, None, rows)
             for (number, value), rows in tally.counts.items()
@@ -163,26 +163,26 @@ class Counting:
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """Replaces the true values of a partition by reports.
+class DrawingTask:
+    """A task that replaces the true values of a partition by reports.
 
     Attributes
     ----------
     rows
-        How the true values are read.
+        The reader of the true values.
     devices
-        What people's devices use: the mechanisms as they were proved, with their exact numbers.
-    drawn
-        Adds up how many reports there are. Spark counts each task once, however often it was tried.
+        The mechanisms of people's devices as they were proved, with their exact numbers.
+    reports
+        The number of reports. Spark counts each task once, however often it was tried.
     """
 
-    rows: Rows
+    rows: RowReader
     devices: Devices
-    drawn: Accumulator[int]
+    reports: Accumulator[int]
 
     @property
     def schema(self) -> Schema:
-        """The columns of what is written."""
+        """The columns of the output."""
         report = (REPORT, "string" if self.devices.text else "bigint")
         return (report,) if self.rows.group is None else ((self.rows.group, "string"), report)
 
@@ -196,7 +196,7 @@ class Drawing:
         if batch is None:
             raise SourceFailed  # the job fails, and another one counts what is wrong, for the message
         names = [] if batch.groups is None else [np.array(self.devices.names, object)[batch.groups]]
-        self.drawn.add(len(batch.indices))
+        self.reports.add(len(batch.indices))
         return _record_batch(self.schema, [*names, self.devices.reports(batch)])
 
 
@@ -213,7 +213,7 @@ def _opened() -> AbstractContextManager[duckdb.DuckDBPyConnection]:
 
 
 def _gathered(batches: Batches) -> Iterator[Table]:
-    """Batches put together to tables that are worth a query."""
+    """Yield tables of several batches that are worth a query."""
     import pyarrow
 
     waiting: list[RecordBatch] = []
@@ -228,7 +228,7 @@ def _gathered(batches: Batches) -> Iterator[Table]:
 
 @contextmanager
 def _registered(engine: duckdb.DuckDBPyConnection, table: Table) -> Iterator[None]:
-    """Some rows as the table :data:`BATCH` of a connection."""
+    """Register some rows as the table :data:`BATCH` of a connection."""
     engine.register(BATCH, table)
     yield
     engine.unregister(BATCH)
@@ -237,10 +237,10 @@ def _registered(engine: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Non
 def _guarded(
     work: Callable[[duckdb.DuckDBPyConnection, Table], T], engine: duckdb.DuckDBPyConnection, table: Table
 ) -> T:
-    """Do something with some rows; what goes wrong is told where neither they nor its words are in reach."""
+    """Do work on some rows; raise its errors where neither the rows nor the message are in reach."""
     try:
         return work(engine, table)
     except Exception:
-        pass  # its words could quote a row
+        pass  # its message could quote a row
     del table
     raise SourceFailed("a task could not read its rows. What went wrong is withheld, because it could quote values.")

@@ -1,6 +1,6 @@
 """Reports of a column on a Spark cluster, drawn on its executors and written there.
 
-A DataFrame of Spark draws anew whenever it is looked at, and a second look at the same person's value is a second
+A DataFrame of Spark draws again whenever it is evaluated, and a second draw for the same person's value is a second
 report of it. So reports are written once, to a folder that does not exist, and what is given out is read from there. No
 task runs twice at a time (speculation is off). A task that fails and is run again draws again, and the files of its
 first attempt are deleted unread: Spark's committer moves the files of one attempt of each task into place, all of them
@@ -19,16 +19,16 @@ from ...engines.spark.session import logs_withheld
 from ...errors import DiscreetError, InvalidInput, SourceFailed
 from ...mechanism import Mechanism
 from ...wording import plural
-from ..columns import Devices, Tell
+from ..columns import Devices, ProgressCallback
 from .executors import check_executors
 from .progress import watched
 from .source import LOSSLESS, SparkSource, mapped, refuse_settings
-from .tasks import Counting, Drawing, declared
+from .tasks import CountingTask, DrawingTask, declared
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: What a session must have -> how, unless it is not set.
+#: Settings a session must have if they are set -> their values.
 _COMMITTING = {
     "spark.speculation": "false",
     "spark.hadoop.outputCommitCoordination.enabled": "true",
@@ -46,7 +46,7 @@ _WRITING = {
     "mapreduce.fileoutputcommitter.cleanup-failures.ignored": "false",
 }
 
-#: What Spark's committer leaves when it is done, and what it has until then.
+#: Names that Spark's committer leaves when it is done, and uses until then.
 _DONE, _UNDONE = "_SUCCESS", "_temporary"
 
 #: An empty file in a folder that a run is writing.
@@ -55,14 +55,14 @@ _CLAIM = "_writing"
 
 @dataclass(frozen=True)
 class SparkReports:
-    """Reports that were written.
+    """Reports on disk.
 
     Attributes
     ----------
     frame
-        They, read back from where they were written: looking at them draws nothing.
+        The reports, read back from disk: looking at them draws nothing.
     rows
-        How many there are.
+        Number of reports.
     """
 
     frame: DataFrame
@@ -73,7 +73,7 @@ def perturb_on_spark(
     mechanism: Mechanism | Mapping[str, Mechanism],
     source: SparkSource,
     output: str | Path,
-    tell: Tell | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> SparkReports:
     """Write one report for each value of a column: what each person's device would send.
 
@@ -84,13 +84,13 @@ def perturb_on_spark(
     Parameters
     ----------
     mechanism
-        What the devices use; one for each group, by its name, where the source has groups.
+        The mechanism of the devices; one for each group, by its name, where the source has groups.
     source
         The true values.
     output
         A folder that does not exist yet, where the cluster can write and this process can read.
-    tell
-        Called with how much is done.
+    on_progress
+        Called with the share that is done, from 0 to 1.
 
     Examples
     --------
@@ -108,43 +108,45 @@ def perturb_on_spark(
     refuse_settings(session, {**_COMMITTING, **LOSSLESS})
     folder.refuse_unfit()
     check_executors(session)
-    drawing = Drawing(rows, devices, session.sparkContext.accumulator(0))
-    written = _write(source, drawing, folder, tell)
-    if isinstance(written, DiscreetError):
-        wrong = source.tally(Counting(rows, by_value=False)).wrong
-        raise source.of_rows(wrong) if wrong else written
-    return SparkReports(folder.read(drawing), written)
+    drawing = DrawingTask(rows, devices, session.sparkContext.accumulator(0))
+    outcome = _write(source, drawing, folder, on_progress)
+    if isinstance(outcome, DiscreetError):
+        wrong = source.tally(CountingTask(rows, by_value=False)).wrong
+        raise source.of_rows(wrong) if wrong else outcome
+    return SparkReports(folder.read(drawing), outcome)
 
 
-def _write(source: SparkSource, drawing: Drawing, folder: _Folder, tell: Tell | None) -> int | DiscreetError:
-    """Draw and write; returns how many there are, or what went wrong, and leaves nothing behind then."""
-    drawn, found, done = None, 0, False
+def _write(
+    source: SparkSource, drawing: DrawingTask, folder: _Folder, on_progress: ProgressCallback | None
+) -> int | DiscreetError:
+    """Draw and write the reports; return their number, or the error, in which case nothing is left behind."""
+    count, readable, done = None, 0, False
     folder.claim()
     try:
-        with watched(source.session, tell), logs_withheld():
+        with watched(source.session, on_progress), logs_withheld():
             reports = mapped(source.frame, drawing, drawing.schema)
             reports.write.mode("append").options(**_WRITING).parquet(folder.name)
-        drawn = drawing.drawn.value
-        found = folder.read(drawing).count() if folder.is_complete() else 0
-        done = 0 < drawn == found
+        count = drawing.reports.value
+        readable = folder.read(drawing).count() if folder.is_complete() else 0
+        done = 0 < count == readable
     except Exception:
-        pass  # its words could quote a row
+        pass  # its message could quote a row
     finally:
         folder.leave() if done else folder.delete()
-    if drawn is None:
+    if count is None:
         return source.failed()
-    if not drawn:
+    if not count:
         return source.no_rows()
     if not done:
         return SourceFailed(
-            f"of {plural(drawn, 'report')}, {found:,} could be read back from {folder.name}, and all were deleted. "
+            f"of {plural(count, 'report')}, {readable:,} could be read back from {folder.name}, and all were deleted. "
             "Name a folder that all executors and this process share."
         )
-    return drawn
+    return count
 
 
 class _Folder:
-    """A folder where the cluster writes, in whatever file system."""
+    """A folder where the cluster writes, in any file system."""
 
     def __init__(self, session: SparkSession, name: str) -> None:
         context: Any = session.sparkContext  # its Java side has no types
@@ -161,7 +163,7 @@ class _Folder:
         return self._java.org.apache.hadoop.fs.Path(self._folder, name)
 
     def refuse_unfit(self) -> None:
-        """Refuse a folder that exists, and what looks like a file of another kind."""
+        """Refuse a folder that exists, and a name that looks like a file of another kind."""
         if Path(self.name).suffix.lower() in (".csv", ".tsv", ".gz", ".duckdb", ".db"):
             raise InvalidInput.must_be(
                 "output", "a new folder, for Parquet files", self.name, meaning="where reports go"
@@ -190,11 +192,11 @@ class _Folder:
         )
 
     def is_complete(self) -> bool:
-        """Whether the committer has moved all files into place."""
+        """Return whether the committer has moved all files into place."""
         return bool(self._system.exists(self._path(_DONE))) and not self._system.exists(self._path(_UNDONE))
 
-    def read(self, drawing: Drawing) -> DataFrame:
-        """What was written."""
+    def read(self, drawing: DrawingTask) -> DataFrame:
+        """Return the reports in the folder."""
         return self._session.read.schema(declared(drawing.schema)).parquet(self.name)
 
     def leave(self) -> None:

@@ -20,7 +20,7 @@ from enum import Enum
 from typing import ClassVar, NamedTuple
 
 from ...errors import InvalidInput
-from ..keys import AHEAD, KEPT
+from ..keys import KEY_DAYS, MAX_DAYS_AHEAD
 
 #: Up to so many traces of batches are all written anew when a store is settled; of more, those that came in since.
 REWRITTEN = 50_000
@@ -234,7 +234,7 @@ class KeyDays(NamedTuple):
     @property
     def is_spoilt(self) -> bool:
         """Whether the horizon is so far ahead that no key of the clock's day is taken: one of the two is wrong."""
-        return self.horizon > self.clock + AHEAD + 1
+        return self.horizon > self.clock + MAX_DAYS_AHEAD + 1
 
     def judge(self, day: int) -> Outcome:
         """Return what becomes of a new key of a day.
@@ -245,10 +245,10 @@ class KeyDays(NamedTuple):
         'postponed'
         """
         if day >= self.horizon:
-            return Outcome.STORED if self.today - KEPT <= day <= self.today + AHEAD else Outcome.WRONG_DAY
+            return Outcome.STORED if self.today - KEY_DAYS <= day <= self.today + MAX_DAYS_AHEAD else Outcome.WRONG_DAY
         if day < self.first:
             return Outcome.WRONG_DAY
-        is_taken_by_the_clock = self.clock - KEPT <= day <= self.clock + AHEAD
+        is_taken_by_the_clock = self.clock - KEY_DAYS <= day <= self.clock + MAX_DAYS_AHEAD
         return Outcome.POSTPONED if self.is_spoilt and is_taken_by_the_clock else Outcome.EXPIRED
 
 
@@ -264,8 +264,8 @@ def next_horizon(days: KeyDays, oldest: int | None, newest: int | None) -> int:
     """
     if oldest is None or newest is None:
         return days.horizon
-    reached = days.horizon or oldest - KEPT - 1  # where it would be if something had been forgotten so far
-    return max(days.horizon, min(days.today - KEPT - 1, newest, reached + MAX_DAYS_FORGOTTEN))
+    reached = days.horizon or oldest - KEY_DAYS - 1  # where it would be if something had been forgotten so far
+    return max(days.horizon, min(days.today - KEY_DAYS - 1, newest, reached + MAX_DAYS_FORGOTTEN))
 
 
 def decide(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...addresses import read_address
 from ...errors import InvalidInput, UnreadableFile
-from ..keys import AHEAD, KEPT, read_day
+from ..keys import KEY_DAYS, MAX_DAYS_AHEAD, read_day
 from .opening import report_store
 
 
@@ -61,7 +61,7 @@ def repair(store: str | Path, counted_until: str | date | None = None) -> Repair
             raise InvalidInput.must_be("counted_until", f"today ({_date(days.clock)}) or before", counted_until)
         if not days.is_spoilt:  # what it refuses was counted and forgotten in its time
             return Repair(_date(days.horizon), _date(days.horizon))
-        after = max(days.clock - KEPT - 1, (days.clock if day is None else day) + AHEAD + 1)
+        after = max(days.clock - KEY_DAYS - 1, (days.clock if day is None else day) + MAX_DAYS_AHEAD + 1)
         place.lower_horizon(after)
         return Repair(_date(days.horizon), _date(after))
     finally:

@@ -1,4 +1,4 @@
-"""What looks like a table and is not counted: queries, streams, connections of others, and what to give instead."""
+"""Objects that look like tables but cannot be counted (queries, streams, connections), and what to give instead."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _INSTEAD["_duckdb"] = _INSTEAD["duckdb"]
 
 
 def not_a_table(data: object) -> WrongType:
-    """The error for what is neither an address nor a table in memory.
+    """Return the error for what is neither an address nor a table in memory.
 
     >>> print(not_a_table([1, 2]))
     data must be a file, an address or a table of pandas, polars or pyarrow; got a list. Save it as .csv or .parquet...

@@ -12,7 +12,7 @@ from ...errors import InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
 from ...sources.engine import open_engine
 from ...sources.sql import quoted
-from ..base import Counting, Discovering, Found, Snapshot, Source
+from ..base import Counting, DiscoveredGroups, Discovering, Snapshot, Source
 from ..duckdb.counting import count, discover
 from ..duckdb.dialect import DUCKDB, DuckDbDialect
 from ..duckdb.types import guarded_reading, kind_of, refuse_as_unit
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def open_table(table: TableInMemory, dataset: str) -> CountedTable:
-    """The table under the name that its ledger has. Only the names and types of its columns are looked at."""
+    """Return the table under its ledger's name. Only the names and types of its columns are read."""
     return CountedTable(table, dataset)
 
 
@@ -34,15 +34,15 @@ class _Column:
     Attributes
     ----------
     place
-        Which column of the table it is.
+        Position of the column in the table.
     stored
         DuckDB's type of the copy.
     read
-        SQL that reads the copy off the stream, in which it is called ``{0}``; None if it has no values to be read.
+        SQL that reads the column off the stream, where it is called ``{0}``; None if it has no values.
     refusal
-        Why it cannot be counted, and what to do; None if it can.
+        Why it cannot be counted, and a remedy; None if it can.
     note
-        What a person should know about how it is read.
+        A note for people about how it is read.
     """
 
     place: int
@@ -99,7 +99,7 @@ class CountedTable(Source):
         return [note for column in columns if (note := self._columns[column].note) is not None]
 
     def check_whole(self) -> None:
-        """A table in memory is whole."""
+        """Do nothing: a table in memory is whole."""
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -127,7 +127,7 @@ class CountedTable(Source):
 
 
 class _Copy(Snapshot):
-    """A connection with a copy of what is counted; it goes when the connection is closed."""
+    """A connection with a copy of the counted columns, dropped when the connection is closed."""
 
     def __init__(self, source: CountedTable, engine: duckdb.DuckDBPyConnection) -> None:
         self._source = source
@@ -149,7 +149,7 @@ class _Copy(Snapshot):
     def count(self, counting: Counting) -> IntArray:
         return count(self._engine, counting, "held", self._source.table(counting.question.table))
 
-    def discover(self, counting: Discovering) -> Found:
+    def discover(self, counting: Discovering) -> DiscoveredGroups:
         return discover(self._engine, counting, "held", self._source.table(counting.question.table))
 
     def unchanged(self) -> bool:
@@ -162,7 +162,7 @@ _INSTEAD = "Convert it to text, numbers, dates or moments in microseconds."
 
 
 def _judged(table: TableInMemory) -> dict[str, _Column]:
-    """The columns by name. A type that is not known to be safe is refused when a question reads the column."""
+    """Return the columns by name. A type that is not known to be safe is refused when a question reads the column."""
     names, kinds = _own_names(table.names()), table.types()
     safe = [place for place, kind in enumerate(kinds) if table.is_countable(kind) and not table.is_null(kind)]
     stored = _stored_types(table, safe)
@@ -192,7 +192,7 @@ def _own_names(names: Sequence[Any]) -> list[str]:
     shared = [name for name in names if times[name.casefold()] > 1]
     if shared:
         raise InvalidInput(
-            f"several columns are called {shared[0]!r}, in whatever case, so that a question could mean either.",
+            f"several columns are called {shared[0]!r}(ignoring case), so that a question could mean either.",
             "Rename or drop all but one.",
         )
     return list(names)
@@ -208,14 +208,14 @@ def _refusal(name: str, kind: Any) -> tuple[str, str]:
 
 
 def _short(kind: Any) -> str:
-    """A type without what may follow it: categories and fields can be values of people."""
+    """Return a type without its parameters: categories and fields can be values of people."""
     text = str(kind)
     end = next((place for place, letter in enumerate(text) if not (letter.isalnum() or letter in "_.")), len(text))
     return text[:end] or text
 
 
 def _stored_types(table: TableInMemory, places: Sequence[int]) -> dict[int, str]:
-    """DuckDB's type of each of some columns, from a stream without rows; without those that it cannot read."""
+    """Return DuckDB's types of some columns, from a stream without rows; columns that it cannot read are left out."""
     if not places:
         return {}
     try:

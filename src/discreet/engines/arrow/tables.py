@@ -19,14 +19,14 @@ from ...errors import MissingExtra
 
 
 class ArrowStream(Protocol):
-    """Whatever hands out Arrow's stream of record batches, as tables of pandas, polars and pyarrow do."""
+    """An object with Arrow's stream of record batches, such as a table of pandas, polars or pyarrow."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A capsule with the stream."""
+        """Return a capsule with the stream."""
 
 
-class Rows:
-    """An object that hands out a stream and nothing else, so that the engine does not treat it as its library's own."""
+class RowStream:
+    """An object that offers only a stream, so that the engine does not recognise its library's class."""
 
     def __init__(self, rows: ArrowStream) -> None:
         self._rows = rows
@@ -43,39 +43,39 @@ class TableInMemory(ABC):
 
     @abstractmethod
     def names(self) -> list[object]:
-        """The names of the columns, which need not be texts, in their order."""
+        """Return the names of the columns, which need not be texts, in their order."""
 
     @abstractmethod
     def types(self) -> list[Any]:
-        """The types of the columns in the library's own words."""
+        """Return the types of the columns in the library's own words."""
 
     @abstractmethod
     def is_countable(self, kind: Any) -> bool:
-        """Whether a column of that type is read here. No value is looked at."""
+        """Return whether a column of that type is read here. No value is looked at."""
 
     @abstractmethod
     def size(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
 
     @abstractmethod
-    def stream(self, places: Sequence[int], *, empty: bool) -> Rows:
-        """The columns at these places as ``c0, c1, ...``: all rows, or none of them."""
+    def stream(self, places: Sequence[int], *, empty: bool) -> RowStream:
+        """Return the columns at these places as ``c0, c1, ...``: all rows, or none of them."""
 
     def is_null(self, kind: Any) -> bool:
-        """Whether a type has no values, so that every row of the column is missing."""
+        """Return whether a type has no values, so that every row of the column is missing."""
         return str(kind).casefold() == "null"
 
     def index_names(self) -> list[str]:
-        """Names of what is beside the columns and is not read."""
+        """Return names of an index or other extras that are not read as columns."""
         return []
 
     def note(self, name: str, kind: Any) -> str | None:
-        """What a person should know about how a column of that type is read."""
+        """Return what a person should know about how a column of that type is read."""
         return None
 
 
 def table_in_memory(data: object) -> TableInMemory | None:
-    """The table, if it is one of the three; a query or a stream that is yet to be read is none."""
+    """Return the table if it is one of the three libraries'; None for a query or an unread stream."""
     for (library, name), adapter in _ADAPTERS.items():
         kind = getattr(sys.modules.get(library), name, None)
         if kind is not None and isinstance(data, kind):
@@ -96,7 +96,7 @@ _ARROW = re.compile(
 
 
 def _mark_unreadable(problem: UnicodeError) -> tuple[str, int]:
-    """A question mark for each byte that is no UTF-8, as in Parquet files."""
+    """Replace each byte that is not UTF-8 by a question mark, as in Parquet files."""
     assert isinstance(problem, UnicodeDecodeError)
     return "?" * (problem.end - problem.start), problem.end
 
@@ -117,20 +117,20 @@ class _ArrowTable(TableInMemory):
     def size(self) -> int:
         return int(self._table.num_rows)
 
-    def stream(self, places: Sequence[int], *, empty: bool) -> Rows:
+    def stream(self, places: Sequence[int], *, empty: bool) -> RowStream:
         chosen = self._table.select(list(places))
         return _arrow_rows([chosen.column(place) for place in range(len(places))], empty=empty)
 
 
-def _arrow_rows(columns: Sequence[Any], *, empty: bool) -> Rows:
+def _arrow_rows(columns: Sequence[Any], *, empty: bool) -> RowStream:
     import pyarrow
 
     mended = [column.slice(0, 0) if empty else _mended(column) for column in columns]
-    return Rows(pyarrow.table(mended, names=[f"c{place}" for place in range(len(columns))]))
+    return RowStream(pyarrow.table(mended, names=[f"c{place}" for place in range(len(columns))]))
 
 
 def _mended(column: Any) -> Any:
-    """A column whose texts are UTF-8. Arrow does not promise it, and the engine stops at one that is not."""
+    """Return a column whose texts are valid UTF-8, which Arrow does not promise and the engine insists on."""
     import pyarrow
 
     if "string" not in str(column.type):
@@ -172,10 +172,10 @@ class _PolarsFrame(TableInMemory):
     def size(self) -> int:
         return int(self._table.height)
 
-    def stream(self, places: Sequence[int], *, empty: bool) -> Rows:
+    def stream(self, places: Sequence[int], *, empty: bool) -> RowStream:
         names = self._table.columns
         chosen = self._table.select([names[place] for place in places])
-        return Rows((chosen.clear() if empty else chosen).rename(lambda name: f"c{chosen.columns.index(name)}"))
+        return RowStream((chosen.clear() if empty else chosen).rename(lambda name: f"c{chosen.columns.index(name)}"))
 
 
 # ------------------------------------------------------------------------------------------------ pandas
@@ -234,7 +234,7 @@ class _PandasFrame(TableInMemory):
     def size(self) -> int:
         return len(self._table)
 
-    def stream(self, places: Sequence[int], *, empty: bool) -> Rows:
+    def stream(self, places: Sequence[int], *, empty: bool) -> RowStream:
         rows = self._table.iloc[:0] if empty else self._table
         return _arrow_rows([_pandas_column(rows.iloc[:, place]) for place in places], empty=empty)
 

@@ -19,9 +19,9 @@ from ...exact.arrays import Array, IntArray
 from ...questions.bands import BAND
 from ...questions.domains import Values, has_rest, listed_values
 from ..banding import BandSql
-from ..base import ROW, Counting, Discovering, Found
+from ..base import ROW, Counting, DiscoveredGroups, Discovering
 from ..bounding import (
-    BITS_OF_A_WORD,
+    WORD_BITS,
     Chosen,
     add_chosen,
     choose_in_sets,
@@ -31,33 +31,33 @@ from ..bounding import (
     number_bits,
     number_sql,
 )
-from ..discovering import as_found, groups_sql, merged
-from ..even import one_row_in_each_group, said_of_group
+from ..discovering import discovered_groups, groups_sql, merge
+from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from .dialect import DUCKDB
 
 if TYPE_CHECKING:
     import duckdb
 
 #: A person's set of groups is the bits of one BIGINT, or of one HUGEINT.
-_BITS_OF_A_HUGEINT = 126
-_MOST_PASSES = 4096
-#: Texts up to this many are an ENUM, which is read and grouped faster than they are joined.
-_MOST_ENUM_VALUES = 1000
+_HUGEINT_BITS = 126
+_MAX_PASSES = 4096
+#: Maximum number of texts read as an ENUM, which is faster than a join.
+_MAX_ENUM_VALUES = 1000
 
 
 def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kinds: Mapping[str, str]) -> IntArray:
-    """The true counts, of shape (groups, counts). They go to the noise and nowhere else.
+    """Return the true counts, of shape (groups, counts). They go to the noise and nowhere else.
 
     Parameters
     ----------
     engine
         A DuckDB connection. Temporary tables of declared values are made in it.
     counting
-        What to count.
+        The counts to make.
     table
         SQL that stands after FROM and has the columns of the counting under their own names.
     kinds
-        What each column is.
+        The kind of each column.
     """
     rows = _declared_rows(engine, counting, table, kinds)
     if counting.unit == ROW:
@@ -65,10 +65,12 @@ def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kin
     return _count_people(engine, counting, rows.numbered(), _way_to_choose(counting))
 
 
-def discover(engine: duckdb.DuckDBPyConnection, counting: Discovering, table: str, kinds: Mapping[str, str]) -> Found:
-    """The groups that are there and their true counts; the parameters are those of :func:`count`.
+def discover(
+    engine: duckdb.DuckDBPyConnection, counting: Discovering, table: str, kinds: Mapping[str, str]
+) -> DiscoveredGroups:
+    """Return the groups in the data and their true counts; the parameters are those of :func:`count`.
 
-    Where memory is short, a part of the people is looked at at a time, as when they are counted.
+    Where memory is short, a part of the people is processed at a time, as in counting.
     """
     import duckdb
 
@@ -80,20 +82,20 @@ def discover(engine: duckdb.DuckDBPyConnection, counting: Discovering, table: st
     def hashed(text: str) -> str:
         return DUCKDB.bounding_hash(text, counting.key)
 
-    def found_in(rows: str) -> Found:
+    def discover_in(rows: str) -> DiscoveredGroups:
         sql = groups_sql(counting, rows, kinds, DUCKDB, declared, hashed)
-        return as_found(counting, list(engine.execute(sql).fetchnumpy().values()))
+        return discovered_groups(counting, list(engine.execute(sql).fetchnumpy().values()))
 
     passes = 1
     while True:
         try:
             if passes == 1:
-                return found_in(table)
+                return discover_in(table)
             unit = DUCKDB.quoted(counting.unit)
             some = f"(SELECT * FROM {table} WHERE hash({unit}) % {passes} = {{}}) AS part"
-            return merged([found_in(some.format(number)) for number in range(passes)])
+            return merge([discover_in(some.format(number)) for number in range(passes)])
         except duckdb.OutOfMemoryException:
-            if passes == _MOST_PASSES or counting.unit == ROW:
+            if passes == _MAX_PASSES or counting.unit == ROW:
                 raise
         passes *= 8
 
@@ -102,7 +104,7 @@ def discover(engine: duckdb.DuckDBPyConnection, counting: Discovering, table: st
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _GroupedRows:
     """The rows that are in a declared group, in SQL.
 
     ``keys`` tell the group of a row, ``number`` is its number in terms of their names ``k0, k1, ...``, ``others`` are
@@ -120,7 +122,7 @@ class _Rows:
         return [f"{key} AS k{j}" for j, key in enumerate(self.keys)]
 
     def numbered(self) -> str:
-        """One row for each row: ``g``, the number of its group, and the others; none in a structural zero."""
+        """Return one row for each row: ``g``, the number of its group, and the others; none in a structural zero."""
         inner = f"SELECT {', '.join([*self.named, *self.others])} FROM {self.source}"
         rows = f"SELECT {', '.join([f'{self.number} AS g', *self.others])} FROM ({inner}) AS keyed"
         return f"SELECT * FROM ({rows}) AS declared ANTI JOIN zeros USING (g)" if self.zeros else rows
@@ -128,9 +130,9 @@ class _Rows:
 
 def _declared_rows(
     engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kinds: Mapping[str, str]
-) -> _Rows:
+) -> _GroupedRows:
     question, groups = counting.question, counting.groups
-    reads, joins, wanted, keys, codes = [], [], [], [], []
+    reads, joins, tests, keys, codes = [], [], [], [], []
     for j, (column, kind, values) in enumerate(zip(question.by, groups.kinds, groups.values, strict=True)):
         other = len(values) - 1 if has_rest(values) else None
         if kind == BAND:
@@ -143,7 +145,7 @@ def _declared_rows(
                 missing = f"missing{j}", list(values).index(None)
             reads.append(f"{banded.reading} AS x{j}")
             if other is None:
-                wanted.append(f"({'' if missing is None else f'missing{j} OR '}{banded.inside(f'x{j}')})")
+                tests.append(f"({'' if missing is None else f'missing{j} OR '}{banded.inside(f'x{j}')})")
             keys.append(banded.code_of(f"x{j}", missing, other))
             codes.append(f"CAST(k{j} AS BIGINT)")
             continue
@@ -156,13 +158,13 @@ def _declared_rows(
         if span is not None:
             if counting.unit == ROW and span[0] >= -128 and span[-1] <= 127:  # a byte: counted in an array, not hashed
                 read = f"TRY_CAST({read} AS TINYINT)"
-            wanted.append(f"x{j} BETWEEN {span[0]} AND {span[-1]}")
+            tests.append(f"x{j} BETWEEN {span[0]} AND {span[-1]}")
             keys.append(f"x{j}")
             codes.append(f"(CAST(k{j} AS BIGINT) - ({span[0]}))" if span[0] else f"CAST(k{j} AS BIGINT)")
-        elif kind == "text" and None not in values and len(values) <= _MOST_ENUM_VALUES:
+        elif kind == "text" and None not in values and len(values) <= _MAX_ENUM_VALUES:
             listed = ", ".join(DUCKDB.text(str(value)) for value in listed_values(values))
             read = f"TRY_CAST({read} AS ENUM ({listed}))"
-            wanted += [f"x{j} IS NOT NULL"] if other is None else []
+            tests += [f"x{j} IS NOT NULL"] if other is None else []
             keys.append(f"x{j}")
             code = f"CAST(enum_code(k{j}) AS BIGINT)"
             codes.append(code if other is None else f"CASE WHEN k{j} IS NULL THEN {other} ELSE {code} END")
@@ -182,29 +184,29 @@ def _declared_rows(
         kind = kinds[counting.unit]
         unit = DUCKDB.quoted(counting.unit) if kind == "integer" else DUCKDB.reading(counting.unit, "VARCHAR", kind)
         reads.append(f"{unit} AS unit")
-        wanted.append("unit IS NOT NULL")
+        tests.append("unit IS NOT NULL")
         others.append("unit")
     where = "" if question.where is None else f" WHERE {DUCKDB.condition(question.where, kinds)}"
     source = f"(SELECT {', '.join(reads) or '0'} FROM {table}{where}) AS read {' '.join(joins)}"
-    source += f" WHERE {' AND '.join(wanted)}" if wanted else ""
+    source += f" WHERE {' AND '.join(tests)}" if tests else ""
     if groups.zeros:
         _make_table(engine, "zeros", {"g": np.array(sorted(groups.zeros), dtype=np.int64)})
     if groups.cells is None:
-        number = codes[0] if codes else "0"  # the engine folds no constants here: whatever is written is computed
+        number = codes[0] if codes else "0"  # the engine folds no constants here: everything written is computed
         for code, values in zip(codes[1:], groups.values[1:], strict=True):
             number = f"({number} * {len(values)} + {code})"
-        return _Rows(keys, number, others, source, bool(groups.zeros))
+        return _GroupedRows(keys, number, others, source, bool(groups.zeros))
     places = {f"code{j}": groups.cells[:, j] for j in range(len(codes))}
     _make_table(engine, "cells", {"g": np.arange(groups.size), **places})
     coded = ", ".join([*(f"{code} AS code{j}" for j, code in enumerate(codes)), *others])
     named = ", ".join([*(f"{key} AS k{j}" for j, key in enumerate(keys)), *others])
     joined = f"(SELECT {coded} FROM (SELECT {named} FROM {source}) AS keyed) AS coded JOIN cells USING "
     joined += f"({', '.join(places)})"
-    return _Rows(["cells.g"], "k0", others, joined, bool(groups.zeros))
+    return _GroupedRows(["cells.g"], "k0", others, joined, bool(groups.zeros))
 
 
 def _column(kind: str, values: Values) -> dict[str, Array]:
-    """The declared values of a column as a table to join with: value, whether it stands for NULL, position."""
+    """Return the declared values of a column as a table to join with: value, whether it stands for NULL, position."""
     columns: dict[str, Array] = {"code": np.arange(len(values))}
     if kind == "integer":
         columns["v"] = np.array([0 if value is None else value for value in values], dtype=np.int64)
@@ -215,7 +217,7 @@ def _column(kind: str, values: Values) -> dict[str, Array]:
 
 
 def _make_table(engine: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, Array]) -> None:
-    """A temporary table of public values, in memory."""
+    """Make a temporary table of public values, in memory."""
     engine.register("given", dict(columns))
     value = " REPLACE (CASE WHEN NOT missing THEN v END AS v)" if "missing" in columns else ""
     engine.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT *{value} FROM given")
@@ -225,16 +227,16 @@ def _make_table(engine: duckdb.DuckDBPyConnection, name: str, columns: Mapping[s
 # ------------------------------------------------------------------------------------------------ each row is a unit
 
 
-def _count_rows(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: _Rows) -> IntArray:
+def _count_rows(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: _GroupedRows) -> IntArray:
     """Count by the keys as they are, and number the groups afterwards, of which there are few."""
-    met = [f"count(*) FILTER (h{i}) AS n{i}" for i in range(len(counting.conditions))]
-    by_key = f"SELECT {', '.join([*rows.named, 'count(*) AS n', *met])} FROM {rows.source} GROUP BY ALL"
-    wanted = ["n", *(f"n{i}" for i in range(len(counting.conditions))), f"CAST({rows.number} AS INTEGER) AS g"]
-    found = engine.execute(f"SELECT {', '.join(wanted)} FROM ({by_key}) AS counted").fetchnumpy()
-    by_condition = iter([found[f"n{i}"] for i in range(len(counting.conditions))])
+    condition_counts = [f"count(*) FILTER (h{i}) AS n{i}" for i in range(len(counting.conditions))]
+    by_key = f"SELECT {', '.join([*rows.named, 'count(*) AS n', *condition_counts])} FROM {rows.source} GROUP BY ALL"
+    selected = ["n", *(f"n{i}" for i in range(len(counting.conditions))), f"CAST({rows.number} AS INTEGER) AS g"]
+    columns = engine.execute(f"SELECT {', '.join(selected)} FROM ({by_key}) AS counted").fetchnumpy()
+    by_condition = iter([columns[f"n{i}"] for i in range(len(counting.conditions))])
     counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
     for j, aggregate in enumerate(counting.question.aggregates):
-        counts[found["g"], j] = found["n"] if aggregate.condition is None else next(by_condition)
+        counts[columns["g"], j] = columns["n"] if aggregate.condition is None else next(by_condition)
     counts[sorted(counting.groups.zeros)] = 0
     return counts
 
@@ -245,18 +247,18 @@ Choose = Callable[[Any, Counting, str], Chosen]
 
 
 def _way_to_choose(counting: Counting) -> Choose:
-    """Sets where they fit, lists otherwise; with two conditions the order of rows is not that of their numbers."""
-    if counting.even:
+    """Choose by sets where they fit, else by lists; with two conditions rows are not ordered by their numbers."""
+    if counting.uses_hashed_choice:
         return _choose_evenly
-    if counting.max_groups == 1 and fits_in_a_word(counting, _BITS_OF_A_HUGEINT):
+    if counting.max_groups == 1 and fits_in_a_word(counting, _HUGEINT_BITS):
         return _choose_first_in_sets
     return _choose_in_sets if fits_in_a_word(counting) else _choose_in_lists
 
 
 def _count_people(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str, choose: Choose) -> IntArray:
-    """Count people by what was chosen for each; in passes over a part of the people each, if memory is short.
+    """Count people by the choice made for each; in several passes over a part of the people if memory is short.
 
-    How many passes it takes changes the time and nothing else: a choice depends on one person's rows.
+    The number of passes changes nothing but the time: a choice depends on one person's rows.
     """
     import duckdb
 
@@ -269,19 +271,19 @@ def _count_people(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: s
                 add_chosen(counts, counting, choose(engine, counting, part if passes > 1 else rows))
             return counts
         except duckdb.OutOfMemoryException:
-            if passes == _MOST_PASSES:
+            if passes == _MAX_PASSES:
                 raise
         passes *= 8
 
 
 def _sets(counting: Counting, rows: str, word: str) -> str:
-    """SQL of the people: ``unit``, and ``held``, the numbers of their rows as the bits of a word."""
+    """Return SQL of the people: ``unit``, and ``held``, the numbers of their rows as the bits of a word."""
     bit = f"CAST(1 AS {word}) << CAST({number_sql(counting)} AS {word})"
     return f"SELECT unit, bit_or({bit}) AS held FROM ({rows}) AS r GROUP BY unit"
 
 
 def _start(counting: Counting) -> str:
-    """SQL of the group at which going round starts; where every group is taken, the order does not matter."""
+    """Return SQL of the group at which going round starts; where every group is taken, the order does not matter."""
     size = counting.groups.size
     return f"{DUCKDB.bounding_hash('unit', counting.key)} % {size}" if counting.max_groups < size else "0"
 
@@ -291,32 +293,32 @@ def _times(whole: str, factor: int) -> str:
 
 
 def _choose_first_in_sets(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str) -> Chosen:
-    """The choice of one group when what a person's rows hold is a set in one or two words.
+    """Return the choice of one group when what a person's rows hold is a set in one or two words.
 
-    It is the lowest bit from the start on, or the lowest of all if there is none: of two rows in a group, the one that
+    The choice is the lowest bit from the start on, else the lowest of all: of two rows in a group, the one that
     meets the condition has the lower number.
     """
     c = len(counting.conditions)
-    word = "BIGINT" if counting.groups.size << c <= BITS_OF_A_WORD else "HUGEINT"
+    word = "BIGINT" if counting.groups.size << c <= WORD_BITS else "HUGEINT"
     start = f"CAST(1 AS {word}) << CAST({_times(_start(counting), 1 << c)} AS {word})"
     people = f"SELECT held, held & -({start}) AS later FROM ({_sets(counting, rows, word)}) AS people"
     first = f"SELECT CASE WHEN later = 0 THEN held & -held ELSE later & -later END AS bit FROM ({people}) AS turned"
-    found = engine.execute(f"SELECT bit, count(*) AS n FROM ({first}) AS chosen GROUP BY bit").fetchall()
-    numbers = np.array([bit.bit_length() - 1 for bit, _ in found], dtype=np.int64)
-    return numbers, np.array([people for _, people in found], dtype=np.int64)
+    choices = engine.execute(f"SELECT bit, count(*) AS n FROM ({first}) AS chosen GROUP BY bit").fetchall()
+    numbers = np.array([bit.bit_length() - 1 for bit, _ in choices], dtype=np.int64)
+    return numbers, np.array([people for _, people in choices], dtype=np.int64)
 
 
 def _choose_in_sets(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str) -> Chosen:
-    """The choice when what a person's rows hold is a set in one word: one pass over the rows, then bits."""
+    """Return the choice when what a person's rows hold is a set in one word: one pass over the rows, then bits."""
     people = _sets(counting, rows, "BIGINT")
-    found = engine.execute(
+    sets = engine.execute(
         f"SELECT held, {_start(counting)} AS start, count(*) AS n FROM ({people}) AS people GROUP BY ALL"
     ).fetchnumpy()
-    return choose_in_sets(counting, *(np.asarray(found[name], dtype=np.int64) for name in ("held", "start", "n")))
+    return choose_in_sets(counting, *(np.asarray(sets[name], dtype=np.int64) for name in ("held", "start", "n")))
 
 
 def _choose_in_lists(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str) -> Chosen:
-    """The choice in general: one pass over the rows lists what each person's rows hold, then each list is ranked.
+    """Return the choice in general: one pass over the rows makes a list for each person, then each list is ranked.
 
     A rank is a row's number less that of the start, modulo a power of two, so that what is before the start comes last;
     with several conditions, those not met are turned round. The number is read off the rank by the way back. Somebody
@@ -346,26 +348,26 @@ def _choose_in_lists(engine: duckdb.DuckDBPyConnection, counting: Counting, rows
     chosen = (
         f"SELECT * EXCLUDE (ranks), {best} AS rank FROM (SELECT *, {ranks} AS ranks FROM ({turned}) AS turned) AS r"
     )
-    found = engine.execute(f"SELECT {number} AS v, count(*) AS n FROM ({chosen}) AS chosen GROUP BY ALL").fetchnumpy()
-    return np.asarray(found["v"], dtype=np.int64), np.asarray(found["n"], dtype=np.int64)
+    choices = engine.execute(f"SELECT {number} AS v, count(*) AS n FROM ({chosen}) AS chosen GROUP BY ALL").fetchnumpy()
+    return np.asarray(choices["v"], dtype=np.int64), np.asarray(choices["n"], dtype=np.int64)
 
 
 def _choose_evenly(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str) -> Chosen:
-    """The choice of one group by the hash of each (``even``): the smallest hash, with the number beside it."""
+    """Return the choice of one group by ``hashed_choice``: the smallest hash, followed by the number."""
     size, c = counting.groups.size, len(counting.conditions)
     numbered = f"SELECT unit, {number_sql(counting)} AS v FROM ({rows}) AS r"
     if c > 1:
         h = DUCKDB.bounding_hash("unit", counting.key)
         numbered = f"SELECT *, CAST({h} // {size} % {c} AS INTEGER) AS turn FROM ({numbered}) AS n"
     each = one_row_in_each_group(counting, numbered, missed_sql(counting, "BIGINT"))
-    h = DUCKDB.bounding_hash(said_of_group("unit", "g", "VARCHAR"), counting.key)
+    h = DUCKDB.bounding_hash(hash_input_sql("unit", "g", "VARCHAR"), counting.key)
     rank = f"(CAST({h} AS HUGEINT) << {number_bits(counting)}) + v"
     best = f"SELECT min({rank}) AS best FROM ({each}) AS each GROUP BY unit"
     number = f"CAST(best & {(1 << number_bits(counting)) - 1} AS BIGINT)"
-    found = engine.execute(f"SELECT {number} AS v, count(*) AS n FROM ({best}) AS chosen GROUP BY ALL").fetchnumpy()
-    return np.asarray(found["v"], dtype=np.int64), np.asarray(found["n"], dtype=np.int64)
+    choices = engine.execute(f"SELECT {number} AS v, count(*) AS n FROM ({best}) AS chosen GROUP BY ALL").fetchnumpy()
+    return np.asarray(choices["v"], dtype=np.int64), np.asarray(choices["n"], dtype=np.int64)
 
 
 def _turned_round(bits: str, places: str, c: int) -> str:
-    """SQL of c bits turned round to the left by 0 to c places; nothing on the way is longer than c bits."""
+    """Return SQL of c bits turned round to the left by 0 to c places; nothing on the way is longer than c bits."""
     return f"((({bits} & ((1 << ({c} - {places})) - 1)) << {places}) | ({bits} >> ({c} - {places})))"

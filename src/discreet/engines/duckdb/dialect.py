@@ -1,4 +1,4 @@
-"""How DuckDB writes what is asked."""
+"""The SQL dialect of DuckDB."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DuckDbDialect(Dialect):
         return text_literal(value)
 
     def double(self, digits: str) -> str:
-        """Numbers in scientific notation are doubles; without it they would be decimals."""
+        """Write a double in scientific notation; without it the engine would read a decimal."""
         return digits if "e" in digits else digits + "e0"
 
     def as_text(self, expression: str, kind: str) -> str:

@@ -15,7 +15,7 @@ from ...errors import InvalidInput
 from ...exact.arrays import IntArray
 from ...sources.engine import Files
 from ...sources.files import open_files
-from ..base import Counting, Discovering, Found, Snapshot, Source
+from ..base import Counting, DiscoveredGroups, Discovering, Snapshot, Source
 from .counting import count, discover
 from .dialect import DUCKDB, DuckDbDialect
 from .marks import by_marked_columns, marked_rows
@@ -93,7 +93,7 @@ class CountedFiles(Source):
 
 
 class _OpenFiles(Snapshot):
-    """Files with a connection that reads them; they are in one state if none was replaced or written to meanwhile."""
+    """Files with a connection that reads them; their state is one if none was replaced or written to meanwhile."""
 
     def __init__(self, source: Source, files: Files, engine: duckdb.DuckDBPyConnection, before: object) -> None:
         self._source = source
@@ -136,7 +136,7 @@ class _OpenFiles(Snapshot):
     def count(self, counting: Counting) -> IntArray:
         return count(self._engine, self._counting(counting), self._rows(counting), self._kinds(counting))
 
-    def discover(self, counting: Discovering) -> Found:
+    def discover(self, counting: Discovering) -> DiscoveredGroups:
         return discover(self._engine, self._counting(counting), self._rows(counting), self._kinds(counting))
 
     def unchanged(self) -> bool:

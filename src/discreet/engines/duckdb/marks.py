@@ -24,7 +24,7 @@ def by_marked_columns(counting: _Counted) -> _Counted:
 
 
 def marked_rows(rows: str, counting: Counting) -> str:
-    """Return SQL that stands after FROM: the rows behind such SQL, with unreadable values told apart."""
+    """Return a FROM item: the rows of another one, with unreadable values marked."""
     reads = [f"{_reading(column, 'NULL')} AS {quoted(column)}" for column in counting.columns]
     reads += [f"{_reading(column, 'chr(0)')} AS {quoted(name)}" for column, name in _second_names(counting).items()]
     return f"(SELECT {', '.join(reads) or '0'} FROM {rows}) AS marked"
@@ -32,7 +32,7 @@ def marked_rows(rows: str, counting: Counting) -> str:
 
 def _second_names(counting: Counting) -> dict[str, str]:
     """Return the declared group columns and the second name of each, which is longer than any column's name."""
-    discovered = counting.found if isinstance(counting, Discovering) else ()
+    discovered = counting.label_columns if isinstance(counting, Discovering) else ()
     ending = "_" * (1 + max(map(len, counting.columns), default=0))
     return {column: column + ending for column in counting.question.by if column not in discovered}
 

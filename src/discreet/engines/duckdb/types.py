@@ -23,8 +23,8 @@ _FIRST_MOMENT = "TIMESTAMP '290309-12-22 (BC) 00:00:00'"
 _MOMENT = f"CASE WHEN {{0}} >= {_FIRST_MOMENT} OR {{0}} = TIMESTAMP '-infinity' THEN {{0}} END"
 _TIME = "CASE WHEN {{0}} BETWEEN CAST('00:00:00' AS {0}) AND CAST('24:00:00' AS {0}) THEN {{0}} END"
 
-#: How columns of other types are read, and as which type. A value beyond what the engine can write is missing: it would
-#: stop at it later, whatever the reading.
+#: How columns of other types are read, and as which type. A value that the engine cannot write counts as missing, since
+#: every reading would stop at it later.
 _GUARDED = {
     "TIMESTAMP_S": (_MOMENT.format("TRY_CAST({0} AS TIMESTAMP)"), "TIMESTAMP"),
     "TIMESTAMP_MS": (_MOMENT.format("TRY_CAST({0} AS TIMESTAMP)"), "TIMESTAMP"),
@@ -88,7 +88,7 @@ def refuse_as_unit(column: str, stored: str) -> None:
 
 
 def kind_of(stored: str) -> str:
-    """What a column of a DuckDB type is, as far as reading it matters (one of ``expressions.KINDS``)."""
+    """Return the kind of a DuckDB type (one of ``expressions.KINDS``)."""
     stored = stored.upper()
     if stored in _KINDS:
         return _KINDS[stored]

@@ -1,4 +1,4 @@
-"""What the catalogue says about tables and views. No row is read, and what is refused is refused for what it is."""
+"""Tables and views in the server's catalogue. No row is read; refusals depend on the schema alone."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InvalidInput, SourceFailed
 from ...questions.expressions import name_text
 from ...sources.sql import quoted
-from ..columns import DECIMAL, MOMENT, Column
+from ..columns import DECIMAL, TIMESTAMPTZ, SourceColumn
 from .foreign_code import FAMILY, name_of_part, refuse_added_code, refuse_called_code, refuse_planned_code
 from .views import view_sql
 
 if TYPE_CHECKING:
     import psycopg
 
-#: Types of the catalogue -> kinds. What is not here has an equality or a text of its own and is refused.
+#: Types of the catalogue -> kinds. Other types have an equality or a text of their own and are refused.
 _KINDS = {
     "int2": "integer", "int4": "integer", "int8": "integer", "float4": "number", "float8": "number",
     "numeric": DECIMAL, "bool": "boolean", "text": "text", "varchar": "text", "bpchar": "text", "uuid": "text",
-    "date": "date", "timestamp": "timestamp", "timestamptz": MOMENT,
+    "date": "date", "timestamp": "timestamp", "timestamptz": TIMESTAMPTZ,
 }  # fmt: skip
 
-#: Whatever could be named in a question, besides tables and views -> why it is refused.
+#: Relations that a question could name besides tables and views -> why they are refused.
 _REFUSED = {
     "m": "a materialised view: it holds the rows of an earlier moment, computed by a query that was not judged",
     "f": "a foreign table: another server reads it, and what that does cannot be known here",
@@ -31,7 +31,7 @@ _REFUSED = {
 
 
 @dataclass(frozen=True)
-class StoredColumn(Column):
+class StoredColumn(SourceColumn):
     """A column, and how it is read as a type of ``pg_catalog``.
 
     Attributes
@@ -41,7 +41,7 @@ class StoredColumn(Column):
     enum
         The type in SQL if it is an enum, whose text the server's own output function gives: a cast of others could not.
     domain
-        Whether the type is a domain, whose operators and constraints are left out.
+        True if the type is a domain, whose operators and constraints are ignored.
     """
 
     type_: str = ""
@@ -65,7 +65,7 @@ class StoredColumn(Column):
 
 
 @dataclass(frozen=True)
-class Relation:
+class PostgresRelation:
     """A table, or a view with its definition."""
 
     schema: str
@@ -79,19 +79,19 @@ class Relation:
         return f"{quoted(self.schema)}.{quoted(self.name)}"
 
     def rows(self, columns: Sequence[str]) -> str:
-        """Return SQL that stands after FROM: some columns of all rows, each read as a type of ``pg_catalog``."""
+        """Return a FROM item: some columns of all rows, each read as a type of ``pg_catalog``."""
         listed = (f"{self.columns[name].reading(name)} AS {quoted(name)}" for name in columns)
         return f"(SELECT {', '.join(listed)} FROM {self.sql}) AS stored"
 
     def no_rows(self, columns: Sequence[str]) -> str:
-        """Return SQL that stands after FROM: the same columns without a row."""
+        """Return a FROM item: the same columns without a row."""
         listed = (f"{self.columns[name].missing} AS {quoted(name)}" for name in columns)
         return f"(SELECT {', '.join(listed)} LIMIT 0) AS empty"
 
 
 def relation_names(connection: psycopg.Connection[Any]) -> dict[str, str]:
-    """Everything that looks like a table to this role, as schema.name -> what the catalogue says it is."""
-    found = connection.execute(
+    """Return everything that looks like a table to this role: schema.name -> its kind in the catalogue."""
+    rows = connection.execute(
         b"""
         SELECT CAST(n.nspname AS text), CAST(c.relname AS text), CAST(c.relkind AS text)
         FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -100,12 +100,12 @@ def relation_names(connection: psycopg.Connection[Any]) -> dict[str, str]:
         ORDER BY 1, 2
         """
     ).fetchall()
-    return {f"{schema}.{name}": kind for schema, name, kind in found}
+    return {f"{schema}.{name}": kind for schema, name, kind in rows}
 
 
 def column_names(connection: psycopg.Connection[Any], relations: Sequence[str]) -> set[str]:
-    """The names of all columns of some relations, also of those that would be refused."""
-    found = connection.execute(
+    """Return the names of all columns of some relations, also of those that would be refused."""
+    rows = connection.execute(
         b"""
         SELECT DISTINCT CAST(a.attname AS text)
         FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -113,12 +113,12 @@ def column_names(connection: psycopg.Connection[Any], relations: Sequence[str]) 
         """,
         [list(relations)],
     ).fetchall()
-    return {name for (name,) in found}
+    return {name for (name,) in rows}
 
 
 def case_collation(connection: psycopg.Connection[Any]) -> str | None:
-    """The collation that maps upper and lower case of all letters one by one, of those the server has."""
-    found = connection.execute(
+    """Return the collation that maps upper and lower case of all letters one by one, of those the server has."""
+    collation = connection.execute(
         b"""
         SELECT CAST(collname AS text) FROM pg_collation
         WHERE collnamespace = CAST('pg_catalog' AS regnamespace) AND collencoding IN (-1, 6)
@@ -127,10 +127,10 @@ def case_collation(connection: psycopg.Connection[Any]) -> str | None:
         ORDER BY array_position(ARRAY['pg_c_utf8', 'C.utf8', 'C.UTF-8'], CAST(collname AS text)) LIMIT 1
         """
     ).fetchone()
-    return None if found is None else str(found[0])
+    return None if collation is None else str(collation[0])
 
 
-def lock(connection: psycopg.Connection[Any], relation: Relation) -> None:
+def lock(connection: psycopg.Connection[Any], relation: PostgresRelation) -> None:
     """Keep a table and its partitions from being altered until the session ends; reading and writing go on."""
     from psycopg.errors import InsufficientPrivilege
 
@@ -149,42 +149,42 @@ def lock(connection: psycopg.Connection[Any], relation: Relation) -> None:
         )
 
 
-def read_relation(connection: psycopg.Connection[Any], name: str) -> Relation:
-    """A table or view as the catalogue has it now.
+def read_relation(connection: psycopg.Connection[Any], name: str) -> PostgresRelation:
+    """Return a table or view as the catalogue has it now.
 
     Raises
     ------
     InvalidInput
         If it is refused for what it is, or is gone.
     """
-    schema, _, own = name.partition(".")
-    found = connection.execute(
+    schema, _, table = name.partition(".")
+    row = connection.execute(
         b"""
         SELECT c.oid, CAST(c.relkind AS text) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
         WHERE n.nspname = $1 AND c.relname = $2
         """,
-        [schema, own],
+        [schema, table],
     ).fetchone()
-    if found is None:
+    if row is None:
         raise InvalidInput(f"{name} is no longer there.", "Open the data again.")
-    oid, kind = found
+    oid, kind = row
     refuse_kind(name, kind)
     _refuse_family(connection, name, oid)
     refuse_added_code(connection)
     refuse_planned_code(connection, name, oid)
     columns = _columns(connection, oid)
     if kind != "v":
-        return Relation(schema, own, columns, None)
+        return PostgresRelation(schema, table, columns, None)
     refuse_called_code(connection, name, oid)
     definition = connection.execute(b"SELECT pg_get_viewdef(CAST($1 AS oid))", [oid]).fetchone()
     assert definition is not None
-    return Relation(schema, own, columns, view_sql(name, str(definition[0])))
+    return PostgresRelation(schema, table, columns, view_sql(name, str(definition[0])))
 
 
 def refuse_kind(name: str, kind: str) -> None:
-    """Refuse what is neither a table nor a view."""
+    """Refuse a relation that is neither a table nor a view."""
     if kind in _REFUSED:
-        raise InvalidInput(f"{name} is {_REFUSED[kind]}.", "Ask of a table.")
+        raise InvalidInput(f"{name} is {_REFUSED[kind]}.", "Ask the question of a table.")
 
 
 def _refuse_family(connection: psycopg.Connection[Any], name: str, oid: int) -> None:
@@ -199,8 +199,8 @@ def _refuse_family(connection: psycopg.Connection[Any], name: str, oid: int) -> 
         whose = name_of_part(name, part)
         if secured:
             raise InvalidInput(
-                f"{whose} has row-level security: who asks would decide what is counted.",
-                "Ask of a table without it, or of a copy.",
+                f"{whose} has row-level security: the counts would depend on the user.",
+                "Use a table without it, or a copy.",
             )
         refuse_kind(whose, kind)
         if method not in (None, "heap"):
@@ -211,7 +211,7 @@ def _refuse_family(connection: psycopg.Connection[Any], name: str, oid: int) -> 
 
 
 def _columns(connection: psycopg.Connection[Any], oid: int) -> dict[str, StoredColumn]:
-    found = connection.execute(
+    rows = connection.execute(
         b"""
         SELECT CAST(a.attname AS text), format_type(a.atttypid, a.atttypmod), CAST(t.typname AS text),
                CASE WHEN t.typtype = 'e' THEN format_type(t.oid, NULL) END, d.typtype = 'd',
@@ -225,7 +225,7 @@ def _columns(connection: psycopg.Connection[Any], oid: int) -> dict[str, StoredC
         """,
         [oid],
     ).fetchall()
-    return {name: _column(*description) for name, *description in found}
+    return {name: _column(*description) for name, *description in rows}
 
 
 def _column(
@@ -251,5 +251,5 @@ def _column(
         )
     kind = _KINDS[type_]
     # 1.5 and 1.50 are equal and have two texts where the number of decimals is not fixed
-    names_people = kind not in ("number", MOMENT) and (kind != DECIMAL or modifier >= 0)
+    names_people = kind not in ("number", TIMESTAMPTZ) and (kind != DECIMAL or modifier >= 0)
     return StoredColumn(stored, kind, names_people, type_="text" if kind == "text" else type_, domain=domain)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ..base import ROW, Counting, Discovering, Found
+from ..base import ROW, Counting, DiscoveredGroups, Discovering
 from ..bounding import add_chosen, choose_in_sets, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
-from ..discovering import as_found, groups_sql
-from ..even import one_row_in_each_group, said_of_group
+from ..discovering import discovered_groups, groups_sql
 from ..grouping import add_rows, rows_by_group, rows_of_people
+from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from .dialect import PostgresDialect
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ class _Statement:
     values: list[Any] = field(default_factory=list)
 
     def given(self, value: Any, type_: str) -> str:
-        """A parameter that has a value."""
+        """Return a parameter that has a value."""
         self.values.append(value)
         return f"CAST(${len(self.values)} AS {type_})"
 
     def declared(self, name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
-        """A table of declared values, which the server unnests."""
+        """Return a table of declared values, which the server unnests."""
         arrays = [
             self.given(list(values), "text[]" if column in texts else "int8[]") for column, values in columns.items()
         ]
@@ -54,27 +54,27 @@ def count(
     kinds: Mapping[str, str],
     dialect: PostgresDialect,
 ) -> IntArray:
-    """The true counts, of shape (groups, counts). They go to the noise and nowhere else.
+    """Return the true counts, of shape (groups, counts). They go to the noise and nowhere else.
 
     Parameters
     ----------
     connection
         A session of ``connection.connected``.
     counting
-        What to count.
+        The counts to make.
     table
         SQL that stands after FROM and has the columns of the counting under their own names.
     kinds
-        What each column is, as the dialect tells them apart.
+        The kind of each column in the dialect.
     dialect
-        How this server writes it.
+        The dialect of this server.
     """
     sql, values = statement(counting, table, kinds, dialect)
-    found = connection.execute(sql.encode(), values, binary=True).fetchall()
+    cells = connection.execute(sql.encode(), values, binary=True).fetchall()
     counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
-    if not found:
+    if not cells:
         return counts
-    columns = list(np.array(found, dtype=np.int64).T)
+    columns = list(np.array(cells, dtype=np.int64).T)
     if counting.unit == ROW:
         add_rows(counts, counting, *columns)
     elif fits_in_a_word(counting):
@@ -87,7 +87,7 @@ def count(
 def statement(
     counting: Counting, table: str, kinds: Mapping[str, str], dialect: PostgresDialect
 ) -> tuple[str, Sequence[Any]]:
-    """The one statement that counts, and the values of its parameters."""
+    """Return the one statement that counts, and the values of its parameters."""
     parts = _Statement()
     if counting.unit == ROW:
         sql = rows_by_group(counting, table, kinds, dialect, parts.declared)
@@ -104,19 +104,19 @@ def discover(
     table: str,
     kinds: Mapping[str, str],
     dialect: PostgresDialect,
-) -> Found:
-    """The groups that are there and their true counts; the parameters are those of :func:`count`."""
+) -> DiscoveredGroups:
+    """Return the groups in the data and their true counts; the parameters are those of :func:`count`."""
     sql, values = discovering_statement(counting, table, kinds, dialect)
-    found = connection.execute(sql.encode(), values, binary=True).fetchall()
-    wide = 2 + len(counting.found) + len(counting.conditions)
-    columns = list(zip(*found, strict=True)) if found else [()] * wide
-    return as_found(counting, [np.array(column, dtype=object) for column in columns])
+    rows = connection.execute(sql.encode(), values, binary=True).fetchall()
+    wide = 2 + len(counting.label_columns) + len(counting.conditions)
+    columns = list(zip(*rows, strict=True)) if rows else [()] * wide
+    return discovered_groups(counting, [np.array(column, dtype=object) for column in columns])
 
 
 def discovering_statement(
     counting: Discovering, table: str, kinds: Mapping[str, str], dialect: PostgresDialect
 ) -> tuple[str, Sequence[object]]:
-    """The one statement that finds groups, and the values of its parameters."""
+    """Return the one statement that finds groups, and the values of its parameters."""
     parts = _Statement()
 
     def hashed(text: str) -> str:
@@ -130,7 +130,7 @@ def discovering_statement(
 
 def _sets(counting: Counting, rows: str, dialect: PostgresDialect, parts: _Statement) -> str:
     size = counting.groups.size
-    start = "CAST(0 AS int8)"  # where every group is taken, the order is no matter
+    start = "CAST(0 AS int8)"  # where every group is taken, the order does not matter
     if counting.max_groups < size:
         start = f"{dialect.hash_with('unit', parts.given(counting.key.hex(), 'text'))} % {size}"
     people = f"SELECT unit, bit_or(CAST(1 AS int8) << CAST(v AS int4)) AS held FROM ({rows}) AS r GROUP BY unit"
@@ -138,8 +138,8 @@ def _sets(counting: Counting, rows: str, dialect: PostgresDialect, parts: _State
 
 
 def _ranked(counting: Counting, rows: str, dialect: PostgresDialect, parts: _Statement) -> str:
-    """Each person's numbers in one array, each number once, so that the array is no longer than what was declared."""
-    if counting.even:
+    """Return each person's distinct numbers in one array, which is no longer than the list of declared groups."""
+    if counting.uses_hashed_choice:
         return _evenly(counting, rows, dialect, parts)
     people = f"SELECT unit, array_agg(DISTINCT v ORDER BY v) AS held FROM ({rows}) AS r GROUP BY unit"
     h = dialect.hash_with("unit", parts.given(counting.key.hex(), "text"))
@@ -149,20 +149,20 @@ def _ranked(counting: Counting, rows: str, dialect: PostgresDialect, parts: _Sta
 
 
 def _evenly(counting: Counting, rows: str, dialect: PostgresDialect, parts: _Statement) -> str:
-    """The group of the smallest hash (``even``) for each person."""
+    """Return the group of the smallest hash (``hashed_choice``) for each person."""
     size, c, key = counting.groups.size, len(counting.conditions), parts.given(counting.key.hex(), "text")
     if c > 1:
         turn = f"CAST({dialect.hash_with('unit', key)} / {size} % {c} AS int4)"
         rows = f"SELECT unit, v, {turn} AS turn FROM ({rows}) AS numbered"
     each = one_row_in_each_group(counting, rows, missed_sql(counting, "BIGINT"))
-    h = dialect.hash_with(said_of_group("unit", "g", "text"), key)
+    h = dialect.hash_with(hash_input_sql("unit", "g", "text"), key)
     hashed = f"SELECT unit, g, v, {h} AS h FROM ({each}) AS each"
     chosen = f"SELECT DISTINCT ON (unit) v FROM ({hashed}) AS hashed ORDER BY unit, h, g"
     return f"SELECT v, count(*) AS n FROM ({chosen}) AS chosen GROUP BY v"
 
 
 def _in_order(counting: Counting, hashed: str) -> str:
-    """Without conditions, numbers are groups: those that follow the start in a sorted array, going round."""
+    """Return the first groups after the start in a sorted array, going round; here numbers are groups."""
     size = counting.groups.size
     first = f"width_bucket(h % {size} - 1, held)"  # how many lie before the start
     turned = f"SELECT held, cardinality(held) AS n, {first} AS w FROM ({hashed}) AS hashed"

@@ -1,4 +1,4 @@
-"""How PostgreSQL writes what is asked. It has no TRY_CAST: every reading is guarded, so that no value can fail."""
+"""The SQL dialect of PostgreSQL, which has no TRY_CAST: every reading is guarded, so that no value can fail."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from decimal import Context
 from typing import ClassVar
 
 from ...errors import InvalidInput, Unsupported
-from ...questions.expressions import KINDS, LARGEST_WHOLE, READINGS, WHOLE
+from ...questions.expressions import INTEGERS, KINDS, LARGEST_WHOLE, READINGS
 from ...sources.sql import quoted, text_literal
 from ..base import HASH_DIGITS
-from ..columns import DECIMAL, MOMENT
+from ..columns import DECIMAL, TIMESTAMPTZ
 from ..dialect import Dialect
 
-#: From here on a decimal is no double: it rounds to infinity, or to zero.
+#: Decimals from which a conversion to double overflows to infinity, or underflows to zero.
 _TOO_LARGE = str(2**1024 - 2**970)
 _TOO_SMALL = f"{Context(prec=800).power(2, -1075):f}"
 
@@ -21,7 +21,7 @@ _TOO_SMALL = f"{Context(prec=800).power(2, -1075):f}"
 _PLAIN = r"^ *[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+) *$"
 _SCIENTIFIC = r"^ *[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?0*[0-9]{1,4})? *$"
 _BEYOND = r"^ *[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+ *$"
-_LONGEST_DOUBLE, _LONGEST_NUMERIC = 300, 5000
+_MAX_DOUBLE_CHARACTERS, _MAX_NUMERIC_CHARACTERS = 300, 5000
 
 _DAY = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _TIME = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?"
@@ -41,7 +41,7 @@ class PostgresDialect(Dialect):
     """
 
     name = "postgres"
-    kinds: ClassVar[frozenset[str]] = frozenset({*KINDS, DECIMAL, MOMENT})
+    kinds: ClassVar[frozenset[str]] = frozenset({*KINDS, DECIMAL, TIMESTAMPTZ})
     direct: ClassVar[Mapping[str, frozenset[str]]] = dict.fromkeys(READINGS, kinds)
     # keeps the planner from testing every row for what is tested of few groups afterwards
     barrier: ClassVar[str] = " OFFSET 0"
@@ -76,7 +76,7 @@ class PostgresDialect(Dialect):
             return self.as_text(expression, kind)
         if type_ in ("DATE", "TIMESTAMP"):
             return _as_moment(expression, kind, type_)
-        if kind in ("date", "timestamp", MOMENT):
+        if kind in ("date", "timestamp", TIMESTAMPTZ):
             return f"CAST(NULL AS {_SQL_TYPES[type_]})"
         if type_ == "BOOLEAN":
             return _as_boolean(expression, kind)
@@ -84,7 +84,7 @@ class PostgresDialect(Dialect):
 
     def whole_number(self, column: str, kind: str) -> str:
         if kind == "integer":
-            return quoted(column)  # as it is: of an expression the planner does not know how many values it has
+            return quoted(column)  # unchanged: the planner cannot estimate the number of values of an expression
         number = self.reading(column, "DOUBLE", kind)
         # declared numbers are below 2^53, where doubles are exact
         return (
@@ -95,7 +95,7 @@ class PostgresDialect(Dialect):
         return self.hash_with(unit, text_literal(key.hex()))
 
     def hash_with(self, unit: str, key: str) -> str:
-        """The bounding hash with a key that is an expression of SQL: a parameter, which no list of queries shows."""
+        """Return the bounding hash with the key as a parameter of the query, which no list of queries shows."""
         return (
             f"CAST(CAST('x' || substr(md5({key} || ':' || CAST({unit} AS text)), 1, {HASH_DIGITS}) AS bit(60)) AS int8)"
         )
@@ -134,8 +134,8 @@ def _as_double(x: str, kind: str) -> str:
     trimmed = f"btrim({x}, ' ')"
     zero = rf"{x} ~ '^ *[+-]?[0.]*[eE]'"
     return (
-        f"CASE WHEN {x} ~ '{_PLAIN}' AND length({x}) <= {_LONGEST_DOUBLE} THEN CAST({trimmed} AS float8) "
-        f"WHEN length({x}) > {_LONGEST_NUMERIC} THEN NULL "
+        f"CASE WHEN {x} ~ '{_PLAIN}' AND length({x}) <= {_MAX_DOUBLE_CHARACTERS} THEN CAST({trimmed} AS float8) "
+        f"WHEN length({x}) > {_MAX_NUMERIC_CHARACTERS} THEN NULL "
         f"WHEN {x} ~ '{_SCIENTIFIC}' THEN CASE {_double_of_decimal(f'CAST({trimmed} AS numeric)')} END "
         f"WHEN {x} ~ '{_BEYOND}' THEN CASE WHEN {zero} OR {x} ~ '[eE]-' THEN 0e0 "
         f"WHEN {x} ~ '^ *-' THEN CAST('-Infinity' AS float8) ELSE CAST('Infinity' AS float8) END "
@@ -146,7 +146,7 @@ def _as_double(x: str, kind: str) -> str:
 
 
 def _double_of_decimal(x: str) -> str:
-    """The branches of CASE: a conversion out of range would fail."""
+    """Return the branches of CASE: a conversion out of range would fail."""
     return (
         f"WHEN {x} = CAST('NaN' AS numeric) THEN CAST('NaN' AS float8) "
         f"WHEN {x} >= {_TOO_LARGE} THEN CAST('Infinity' AS float8) "
@@ -156,7 +156,7 @@ def _double_of_decimal(x: str) -> str:
 
 
 def _as_whole(x: str, kind: str, type_: str) -> str:
-    """The nearest whole number, if the type holds it; every one is an int8."""
+    """Return the nearest whole number, if the type holds it; every one is an int8."""
     if kind == "boolean":
         return f"CAST(CAST({x} AS int4) AS int8)"
     if kind == "integer":
@@ -168,11 +168,11 @@ def _as_whole(x: str, kind: str, type_: str) -> str:
         whole = f"CASE {_whole_of_decimal(x)} END"
     else:
         number = f"CAST(btrim({x}, ' ') AS numeric)"
-        readable = f"{x} ~ '{_SCIENTIFIC}' AND length({x}) <= {_LONGEST_NUMERIC}"
+        readable = f"{x} ~ '{_SCIENTIFIC}' AND length({x}) <= {_MAX_NUMERIC_CHARACTERS}"
         whole = f"CASE WHEN {readable} THEN CASE {_whole_of_decimal(number)} END END"
     if type_ == "BIGINT":
         return whole
-    return f"CASE WHEN {whole} BETWEEN {-WHOLE[type_]} AND {WHOLE[type_] - 1} THEN {whole} END"
+    return f"CASE WHEN {whole} BETWEEN {-INTEGERS[type_]} AND {INTEGERS[type_] - 1} THEN {whole} END"
 
 
 def _whole_of_decimal(x: str) -> str:
@@ -195,23 +195,23 @@ def _as_boolean(x: str, kind: str) -> str:
 
 
 def _as_moment(x: str, kind: str, type_: str) -> str:
-    wanted = _SQL_TYPES[type_]
-    if kind == MOMENT:
-        return f"CAST(({x} AT TIME ZONE 'UTC') AS {wanted})"
+    sql_type = _SQL_TYPES[type_]
+    if kind == TIMESTAMPTZ:
+        return f"CAST(({x} AT TIME ZONE 'UTC') AS {sql_type})"
     if kind == "timestamp":
-        return f"CAST({x} AS {wanted})"
+        return f"CAST({x} AS {sql_type})"
     if kind == "date":
         if type_ == "DATE":
             return x
         # the last days are beyond the last moment
         return f"CASE WHEN {x} < DATE '294276-12-31' OR {x} = DATE 'infinity' THEN CAST({x} AS timestamp) END"
     if kind != "text":
-        return f"CAST(NULL AS {wanted})"
+        return f"CAST(NULL AS {sql_type})"
     trimmed = f"btrim({x}, ' ')"
     year, month, day = (f"CAST(substr({trimmed}, {at}, {length}) AS int4)" for at, length in ((1, 4), (6, 2), (9, 2)))
     leap = f"({year} % 4 = 0 AND {year} % 100 <> 0 OR {year} % 400 = 0)"
     last = f"CASE WHEN {month} IN (4, 6, 9, 11) THEN 30 WHEN {month} <> 2 THEN 31 WHEN {leap} THEN 29 ELSE 28 END"
     return (
         f"CASE WHEN {x} ~ '^ *{_DAY}([ T]{_TIME})? *$' THEN CASE WHEN {year} > 0 AND {day} <= {last} "
-        f"THEN CAST(CAST({trimmed} AS timestamp) AS {wanted}) END END"
+        f"THEN CAST(CAST({trimmed} AS timestamp) AS {sql_type}) END END"
     )

@@ -140,7 +140,7 @@ def refuse_planned_code(connection: Connection, name: str, oid: int) -> None:
         raise InvalidInput(
             f"{name_of_part(name, part)} has {words} {code}, which is not part of PostgreSQL and would run when a "
             "question is planned.",
-            "Ask of a copy without it.",
+            "Use a copy without it.",
         )
 
 

@@ -11,8 +11,8 @@ from ...addresses import Address
 from ...databases.postgres import read_parameters
 from ...errors import DiscreetError, SourceFailed
 from ...exact.arrays import IntArray
-from ..base import Counting, Discovering, Found, Snapshot, Source
-from .catalogue import Relation, case_collation, column_names, lock, read_relation, refuse_kind, relation_names
+from ..base import Counting, DiscoveredGroups, Discovering, Snapshot, Source
+from .catalogue import PostgresRelation, case_collation, column_names, lock, read_relation, refuse_kind, relation_names
 from .connection import connected
 from .counting import count, discover, discovering_statement, statement
 from .dialect import PostgresDialect
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 
 def open_database(address: Address) -> CountedDatabase:
-    """The database behind an address. Nothing is connected to before something is asked of it."""
+    """Return the database behind an address; the connection is made by the first question."""
     return CountedDatabase(address, read_parameters(address))
 
 
 class CountedDatabase(Source):
     """The tables and views of a database, named with their schemas.
 
-    What was read of the catalogue is read again in every snapshot, of all relations that were asked about: a view that
-    was replaced meanwhile, or a table that was altered, is not counted.
+    Catalogue entries are read again in every snapshot, for all relations in use: a view or table that was changed
+    meanwhile is not counted.
     """
 
     def __init__(self, address: Address, parameters: Mapping[str, Any]) -> None:
         self._address = address
         self._parameters = parameters
-        self._relations: dict[str, Relation] = {}
+        self._relations: dict[str, PostgresRelation] = {}
 
     @property
     def dataset(self) -> str:
@@ -66,7 +66,7 @@ class CountedDatabase(Source):
 
     @contextmanager
     def _catalogue(self) -> Iterator[psycopg.Connection[Any]]:
-        """A session that reads the catalogue and no row, so that the server's words can be passed on."""
+        """Yield a session that reads the catalogue and no row, so that the server's messages may be shown."""
         reason = None
         try:
             with self._session() as connection:
@@ -87,13 +87,13 @@ class CountedDatabase(Source):
                 refuse_kind(other, kind)
         return super().spelled(name)
 
-    def relation(self, name: str) -> Relation:
-        """A table or view, as the catalogue had it when it was first asked about."""
-        own = self.spelled(name)
-        if own not in self._relations:
+    def relation(self, name: str) -> PostgresRelation:
+        """Return a table or view, as the catalogue had it when it was first asked about."""
+        spelling = self.spelled(name)
+        if spelling not in self._relations:
             with self._catalogue() as connection:
-                self._relations[own] = read_relation(connection, own)
-        return self._relations[own]
+                self._relations[spelling] = read_relation(connection, spelling)
+        return self._relations[spelling]
 
     def table(self, name: str) -> Mapping[str, str]:
         return {column: one.common_kind for column, one in self.relation(name).columns.items()}
@@ -113,7 +113,7 @@ class CountedDatabase(Source):
         self.relation(table).columns[column].check_readable(table, column)
 
     def check_whole(self) -> None:
-        """Whether the role may read shows in the rehearsal, by the statement itself."""
+        """Do nothing: the rehearsal shows by its own statement whether the role may read."""
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -127,7 +127,7 @@ class CountedDatabase(Source):
 
 
 class _OneState(Snapshot):
-    """A transaction that sees one state of the database, whatever is written meanwhile."""
+    """A transaction that sees one state of the database, unaffected by concurrent writes."""
 
     def __init__(self, source: CountedDatabase, connection: psycopg.Connection[Any]) -> None:
         self._source = source
@@ -154,7 +154,7 @@ class _OneState(Snapshot):
         rows = relation.rows(counting.columns)
         return count(self._connection, counting, rows, _kinds(relation), self._source.dialect)
 
-    def discover(self, counting: Discovering) -> Found:
+    def discover(self, counting: Discovering) -> DiscoveredGroups:
         relation = self._source.relation(counting.question.table)
         rows = relation.rows(counting.columns)
         return discover(self._connection, counting, rows, _kinds(relation), self._source.dialect)
@@ -163,5 +163,5 @@ class _OneState(Snapshot):
         return True
 
 
-def _kinds(relation: Relation) -> dict[str, str]:
+def _kinds(relation: PostgresRelation) -> dict[str, str]:
     return {name: column.kind for name, column in relation.columns.items()}

@@ -1,7 +1,7 @@
-"""Views as PostgreSQL writes them, in the words that views are judged in (``questions.question.read_view``).
+"""Views as PostgreSQL prints them, rewritten into the form that ``questions.question.read_view`` accepts.
 
-The server prints a view with every conversion spelled out: ``(city)::text = ANY (ARRAY['a'::text, 'b'::text])``. What
-such a text says plainly is said plainly here; everything else stays as it is and is refused by the judge.
+The server prints a view with every conversion spelled out: ``(city)::text = ANY (ARRAY['a'::text, 'b'::text])``. Known
+forms are simplified here; everything else stays unchanged and is refused by ``read_view``.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _BY_SIZE = ("LT", "LTE", "GT", "GTE")
 
 
 def view_sql(name: str, definition: str) -> str:
-    """A view's definition in DuckDB's SQL, to be judged.
+    """Return a view's definition in DuckDB's SQL, to be judged.
 
     Parameters
     ----------
     name
         The view's name, for messages.
     definition
-        What ``pg_get_viewdef`` gave, with every name qualified.
+        The output of ``pg_get_viewdef``, with every name qualified.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def view_sql(name: str, definition: str) -> str:
 
 
 def _plain(name: str, node: Expression) -> Expression:
-    """A node without conversions that say nothing."""
+    """Return a node without conversions that say nothing."""
     from sqlglot import exp
 
     if type(node).__name__ in _BY_SIZE and any(_is_text(side) for side in (node.this, node.expression)):
@@ -77,7 +77,7 @@ def _of_the_collation(name: str, what: str) -> InvalidInput:
 
 
 def _list(node: Expression) -> Expression:
-    """``x = ANY (ARRAY[...])`` as ``x IN (...)``, and ``x <> ALL (ARRAY[...])`` as ``x NOT IN (...)``."""
+    """Rewrite ``x = ANY (ARRAY[...])`` as ``x IN (...)``, and ``x <> ALL (ARRAY[...])`` as ``x NOT IN (...)``."""
     from sqlglot import exp
 
     if not isinstance(node, exp.EQ | exp.NEQ):
@@ -106,13 +106,13 @@ def _bare(node: Expression) -> Expression:
 
 
 def _type(node: Expression) -> str:
-    """The type a cast names; empty if it has parameters, which could shorten or round."""
+    """Return the type a cast names; empty if it has parameters, which could shorten or round."""
     to = node.args["to"]
     return "" if to.expressions else str(getattr(to.this, "name", to.this))
 
 
 def _is_text(node: Expression) -> bool:
-    """Whether a constant is written as a text."""
+    """Return whether a constant is written as a text."""
     from sqlglot import exp
 
     node = _bare(node)
@@ -120,7 +120,7 @@ def _is_text(node: Expression) -> bool:
 
 
 def _literal(node: Expression) -> Expression | None:
-    """The constant behind conversions that keep its value; None if there is none."""
+    """Return the constant behind value-preserving conversions; None if there is no such constant."""
     from sqlglot import exp
 
     types = []

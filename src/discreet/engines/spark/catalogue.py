@@ -1,4 +1,4 @@
-"""What Spark's catalogue says about tables and views. No row is read, and what is refused is refused for what it is."""
+"""Tables and views in Spark's catalogue. No row is read; refusals depend on the schema alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...errors import InvalidInput
 from ...sources.parsing import duckdb_sql, parse_statement
 from ...strict_json import read_json
 from .dialect import SPARK
-from .files import Files
+from .files import SparkFiles
 from .session import FORMATS
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ _USUAL = {"header": "true", "serialization.format": "1", "path": None, "mergesch
 
 
 def table_names(session: SparkSession) -> list[str]:
-    """The tables and views of all databases, as database.table."""
-    found = []
+    """Return the tables and views of all databases, as database.table."""
+    names = []
     for database in session.catalog.listDatabases():
         rows = session.sql(f"SHOW TABLES IN {SPARK.quoted(database.name)}").collect()
-        found += [f"{row['namespace']}.{row['tableName']}" for row in rows if not row["isTemporary"]]
-    return sorted(found)
+        names += [f"{row['namespace']}.{row['tableName']}" for row in rows if not row["isTemporary"]]
+    return sorted(names)
 
 
 def refuse_temporary(given: SparkSession, name: str) -> None:
@@ -39,39 +39,39 @@ def refuse_temporary(given: SparkSession, name: str) -> None:
     if name.casefold() in views or name.casefold().startswith("global_temp."):
         raise InvalidInput(
             f"{name} is a temporary view, whose definition is not in the catalogue.",
-            "Ask of a table, behind the name of its database.",
+            "Name a table with its database.",
         )
 
 
 def description(session: SparkSession, name: str) -> Description:
-    """What the catalogue has about a table."""
+    """Return what the catalogue has about a table."""
     (row,) = session.sql(f"DESCRIBE TABLE EXTENDED {sql_name(name)} AS JSON").collect()
-    said: Description = read_json(row[0], name)
-    return said
+    details: Description = read_json(row[0], name)
+    return details
 
 
 def sql_name(name: str) -> str:
-    """The name of a table behind that of its database."""
+    """Return the name of a table behind that of its database."""
     database, _, table = name.partition(".")
     return f"{SPARK.quoted(database)}.{SPARK.quoted(table)}"
 
 
-def files_of(name: str, said: Description) -> Files:
-    """The files that a table is stored in.
+def files_of(name: str, details: Description) -> SparkFiles:
+    """Return the files that a table is stored in.
 
     Raises
     ------
     InvalidInput
         If Spark does not read them itself, or in a way of the table's own.
     """
-    provider, kind = str(said.get("provider", "none")).lower(), str(said.get("type", "")).upper()
-    if provider not in FORMATS or kind not in ("MANAGED", "EXTERNAL") or "location" not in said:
+    provider, kind = str(details.get("provider", "none")).lower(), str(details.get("type", "")).upper()
+    if provider not in FORMATS or kind not in ("MANAGED", "EXTERNAL") or "location" not in details:
         raise InvalidInput(
             f"{name} is stored by {provider}, which may skip rows by statistics of others.",
             "Copy it to a table of Parquet, ORC or CSV files.",
         )
     options = {}
-    for option, value in dict(said.get("storage_properties", {})).items():
+    for option, value in dict(details.get("storage_properties", {})).items():
         if provider == "csv" and option.lower() in _CSV_OPTIONS:
             options[_CSV_OPTIONS[option.lower()]] = str(value)
         elif option.lower() not in _USUAL or _USUAL[option.lower()] not in (None, str(value).lower()):
@@ -79,25 +79,25 @@ def files_of(name: str, said: Description) -> Files:
                 f"{name} is read with the option {option}, which may change what is counted.",
                 "Copy it to a table without it.",
             )
-    if provider == "csv" and "header" not in {option.lower() for option in said.get("storage_properties", {})}:
+    if provider == "csv" and "header" not in {option.lower() for option in details.get("storage_properties", {})}:
         raise InvalidInput(f"{name} has no header line.", "Make the table of CSV files with OPTIONS (header 'true').")
-    return Files(str(said["location"]), provider, options)
+    return SparkFiles(str(details["location"]), provider, options)
 
 
-def view_sql(name: str, said: Description) -> str | None:
-    """A view's definition in DuckDB's SQL, to be judged; None for a table.
+def view_sql(name: str, details: Description) -> str | None:
+    """Return a view's definition in DuckDB's SQL, to be judged; None for a table.
 
     Names without a database are those of the database that the view was made in.
     """
-    if str(said.get("type", "")).upper() != "VIEW":
+    if str(details.get("type", "")).upper() != "VIEW":
         return None
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
     sql: str | None = None
     with suppress(SqlglotError, RecursionError):
-        tree = parse_statement(str(said["view_text"]), "spark")
-        database = str(said["view_catalog_and_namespace"]).rpartition(".")[2]
+        tree = parse_statement(str(details["view_text"]), "spark")
+        database = str(details["view_catalog_and_namespace"]).rpartition(".")[2]
         for table in tree.find_all(exp.Table):
             if not table.db:
                 table.set("db", exp.to_identifier(database))

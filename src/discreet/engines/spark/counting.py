@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ..base import ROW, Counting, Discovering, Found
+from ..base import ROW, Counting, DiscoveredGroups, Discovering
 from ..bounding import Chosen, add_chosen, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
-from ..discovering import as_found, groups_sql
-from ..even import one_row_in_each_group, said_of_group
+from ..discovering import discovered_groups, groups_sql
 from ..grouping import add_rows, rows_by_group, rows_of_people
+from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from .dialect import SPARK
 from .plans import examine
 
@@ -28,22 +28,22 @@ _ROWS = "counted_rows"
 
 
 def count(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> IntArray:
-    """The true counts, of shape (groups, counts). They go to the noise and nowhere else.
+    """Return the true counts, of shape (groups, counts). They go to the noise and nowhere else.
 
     Parameters
     ----------
     rows
         The table, in a session of ``session.own_session``.
     counting
-        What to count.
+        The counts to make.
     kinds
-        What each column is, as the dialect tells them apart.
+        The kind of each column in the dialect.
     """
     counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
-    found = query(rows, counting, kinds).collect()
-    if not found:
+    cells = query(rows, counting, kinds).collect()
+    if not cells:
         return counts
-    columns = list(np.array([tuple(row) for row in found], dtype=np.int64).T)  # of rows as they are it takes long
+    columns = list(np.array([tuple(row) for row in cells], dtype=np.int64).T)  # of rows as they are it takes long
     if counting.unit == ROW:
         add_rows(counts, counting, *columns)
     elif fits_in_a_word(counting):
@@ -53,16 +53,16 @@ def count(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> IntA
     return counts
 
 
-def discover(rows: DataFrame, counting: Discovering, kinds: Mapping[str, str]) -> Found:
-    """The groups that are there and their true counts; the parameters are those of :func:`count`."""
-    found = [tuple(row) for row in query(rows, counting, kinds).collect()]
-    wide = 2 + len(counting.found) + len(counting.conditions)
-    columns = list(zip(*found, strict=True)) if found else [()] * wide
-    return as_found(counting, [np.array(column, dtype=object) for column in columns])
+def discover(rows: DataFrame, counting: Discovering, kinds: Mapping[str, str]) -> DiscoveredGroups:
+    """Return the groups that are there and their true counts; the parameters are those of :func:`count`."""
+    cells = [tuple(row) for row in query(rows, counting, kinds).collect()]
+    wide = 2 + len(counting.label_columns) + len(counting.conditions)
+    columns = list(zip(*cells, strict=True)) if cells else [()] * wide
+    return discovered_groups(counting, [np.array(column, dtype=object) for column in columns])
 
 
 def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> DataFrame:
-    """The one query that counts, or finds groups. It has been examined and not been run."""
+    """Return the one query that counts, or finds groups. It has been examined and not been run."""
     session = rows.sparkSession
 
     def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
@@ -88,10 +88,10 @@ def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> Data
 
 
 def _sets(counting: Counting, rows: str) -> str:
-    """One bit for each group that was chosen, and whether a condition was missed there, with the number of people.
+    """Return a bit for each chosen group, whether a condition was missed there, and the number of people.
 
-    What a person's rows hold is a word of bits. Of these, the lowest one from the start on is taken, or the lowest of
-    all if there is none, k times. (After a bare ARRAY, Spark's parser reads no >> any more; STACK does the same.)
+    A person's rows are a word of bits. Of these, the lowest one from the start on is taken, or the lowest of
+    all otherwise, k times. (After a bare ARRAY, Spark's parser reads no >> any more; STACK does the same.)
     """
     size, c, k = counting.groups.size, len(counting.conditions), counting.max_groups
     people = f"SELECT unit, bit_or(CAST(1 AS BIGINT) << CAST(v AS INT)) AS held FROM ({rows}) AS r GROUP BY unit"
@@ -126,9 +126,9 @@ def _numbers_of_bits(counting: Counting, bits: IntArray, missed: IntArray, peopl
 
 
 def _ranked(counting: Counting, rows: str) -> str:
-    """The numbers that were chosen, with the number of people: the smallest ranks of each person, one in a group."""
+    """Return the numbers of smallest rank of each person, one in a group, with the number of people."""
     size, c, k = counting.groups.size, len(counting.conditions), min(counting.max_groups, counting.groups.size)
-    if counting.even:
+    if counting.uses_hashed_choice:
         return _evenly(counting, rows)
     h = SPARK.bounding_hash("unit", counting.key) if k < size or c > 1 else "CAST(0 AS BIGINT)"
     turn = f", CAST(h DIV {size} % {c} AS INT) AS turn" if c > 1 else ""
@@ -150,13 +150,13 @@ def _ranked(counting: Counting, rows: str) -> str:
 
 
 def _evenly(counting: Counting, rows: str) -> str:
-    """The group of the smallest hash (``even``) for each person, with the number of people."""
+    """Return the group of the smallest hash (``hashed_choice``) for each person, with the number of people."""
     size, c = counting.groups.size, len(counting.conditions)
     if c > 1:
         turn = f"CAST({SPARK.bounding_hash('unit', counting.key)} DIV {size} % {c} AS INT)"
         rows = f"SELECT unit, v, {turn} AS turn FROM ({rows}) AS numbered"
     each = one_row_in_each_group(counting, rows, missed_sql(counting, "BIGINT"))
-    h = SPARK.bounding_hash(said_of_group("unit", "g", "STRING"), counting.key)
+    h = SPARK.bounding_hash(hash_input_sql("unit", "g", "STRING"), counting.key)
     # not STRUCT: after that bare word, as after ARRAY, the parser reads no >> in the rest of a query
     first = f"min(named_struct('h', {h}, 'g', g, 'v', v)).v"
     best = f"SELECT {first} AS v FROM ({each}) AS each GROUP BY unit"

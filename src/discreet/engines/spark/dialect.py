@@ -1,4 +1,4 @@
-"""How Spark writes what is asked. Texts are guarded by patterns before they are read: Spark's own casts take more."""
+"""The SQL dialect of Spark. Texts are guarded by patterns before they are read: Spark's own casts accept more."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ...errors import InvalidInput
-from ...questions.expressions import KINDS, LARGEST_WHOLE, READINGS, WHOLE
+from ...questions.expressions import INTEGERS, KINDS, LARGEST_WHOLE, READINGS
 from ..base import HASH_DIGITS
-from ..columns import DECIMAL, MOMENT
+from ..case_mapping import case_mapping
+from ..columns import DECIMAL, TIMESTAMPTZ
 from ..dialect import Dialect
-from ..letters import changes
 
 _NUMBER = r"\\A *[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)? *\\z"
 _DAY = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
@@ -27,14 +27,14 @@ _SQL_TYPES = {
 
 
 class SparkDialect(Dialect):
-    """Spark's words: texts by their bytes (what is no UTF-8 is U+FFFD), guarded readings, tests that no reader gets."""
+    """Spark's dialect: texts by their bytes (invalid UTF-8 is U+FFFD), guarded readings, tests that no reader gets."""
 
     name = "spark"
-    kinds: ClassVar[frozenset[str]] = frozenset({*KINDS, DECIMAL, MOMENT})
+    kinds: ClassVar[frozenset[str]] = frozenset({*KINDS, DECIMAL, TIMESTAMPTZ})
     direct: ClassVar[Mapping[str, frozenset[str]]] = dict.fromkeys(READINGS, kinds)
 
     equal_values_read_alike = True
-    most_listed = 100
+    max_inline_texts = 100
 
     def place_in_list(self, text: str, listed: Sequence[str]) -> str:
         # quoted: after the bare word ARRAY, Spark's parser reads no >> in the rest of a query
@@ -57,7 +57,7 @@ class SparkDialect(Dialect):
             )
         if kind == "text":
             return f"make_valid_utf8({expression})"
-        if kind == MOMENT:
+        if kind == TIMESTAMPTZ:
             return f"concat({_text_of_moment(f'CAST({expression} AS TIMESTAMP_NTZ)')}, '+00')"
         if kind in ("date", "timestamp"):
             return _text_of_moment(expression)
@@ -68,7 +68,7 @@ class SparkDialect(Dialect):
             return self.as_text(expression, kind)
         if type_ in ("DATE", "TIMESTAMP"):
             return _as_moment(expression, kind, type_)
-        if kind in ("date", "timestamp", MOMENT):
+        if kind in ("date", "timestamp", TIMESTAMPTZ):
             return f"CAST(NULL AS {_SQL_TYPES[type_]})"
         if type_ == "BOOLEAN":
             return _as_boolean(expression, kind)
@@ -83,8 +83,8 @@ class SparkDialect(Dialect):
         return f"CASE WHEN {is_whole} THEN CAST({number} AS BIGINT) END"
 
     def bounding_hash(self, unit: str, key: bytes) -> str:
-        said = f"concat('{key.hex()}:', CAST({unit} AS STRING))"
-        return f"CAST(conv(substr(md5({said}), 1, {HASH_DIGITS}), 16, 10) AS BIGINT)"
+        hash_input = f"concat('{key.hex()}:', CAST({unit} AS STRING))"
+        return f"CAST(conv(substr(md5({hash_input}), 1, {HASH_DIGITS}), 16, 10) AS BIGINT)"
 
     def row_test(self, test: str) -> str:
         # what is not a plain comparison of a column is handed to no reader of files
@@ -100,7 +100,7 @@ class SparkDialect(Dialect):
         if name == "TRIM":
             return f"trim({text})"
         # Spark's own lower and upper make two letters of some
-        letters = changes(name)
+        letters = case_mapping(name)
         return f"translate({text}, {self.text(''.join(map(chr, letters)))}, {self.text(''.join(letters.values()))})"
 
 
@@ -117,7 +117,7 @@ def _escaped(sign: str) -> str:
 
 
 def _text_of_moment(x: str) -> str:
-    """Years before the first and after 9999 as other engines write them."""
+    """Write years before the first and after 9999 as other engines do."""
     time = f"substr(CAST({x} AS STRING), instr(CAST({x} AS STRING), ' '))"
     before = f"format_string('%04d-%02d-%02d (BC)', 1 - year({x}), month({x}), day({x}))"
     with_time = f"CASE WHEN instr(CAST({x} AS STRING), ' ') > 0 THEN concat({before}, {time}) ELSE {before} END"
@@ -139,7 +139,7 @@ def _as_double(x: str, kind: str) -> str:
 
 
 def _as_whole(x: str, kind: str, type_: str) -> str:
-    """The nearest whole number, if the type holds it; every one is a BIGINT."""
+    """Return the nearest whole number, if the type holds it; every one is a BIGINT."""
     if kind == "boolean":
         return f"CAST(CAST({x} AS INT) AS BIGINT)"
     if kind == "integer":
@@ -154,7 +154,7 @@ def _as_whole(x: str, kind: str, type_: str) -> str:
         whole = f"CASE WHEN {x} RLIKE '{_NUMBER}' THEN try_cast(round({number}, 0) AS BIGINT) END"
     if type_ == "BIGINT":
         return whole
-    return f"CASE WHEN {whole} BETWEEN {-WHOLE[type_]} AND {WHOLE[type_] - 1} THEN {whole} END"
+    return f"CASE WHEN {whole} BETWEEN {-INTEGERS[type_]} AND {INTEGERS[type_] - 1} THEN {whole} END"
 
 
 def _as_boolean(x: str, kind: str) -> str:
@@ -169,15 +169,15 @@ def _as_boolean(x: str, kind: str) -> str:
 
 
 def _as_moment(x: str, kind: str, type_: str) -> str:
-    wanted = _SQL_TYPES[type_]
-    if kind == MOMENT:
-        return f"CAST(CAST({x} AS TIMESTAMP_NTZ) AS {wanted})"
+    sql_type = _SQL_TYPES[type_]
+    if kind == TIMESTAMPTZ:
+        return f"CAST(CAST({x} AS TIMESTAMP_NTZ) AS {sql_type})"
     if kind == "timestamp":
-        return f"CAST({x} AS {wanted})"
+        return f"CAST({x} AS {sql_type})"
     if kind == "date":
         if type_ == "DATE":
             return x
         return f"CASE WHEN unix_date({x}) BETWEEN {_FIRST_DAY} AND {_LAST_DAY} THEN CAST({x} AS TIMESTAMP_NTZ) END"
     if kind != "text":
-        return f"CAST(NULL AS {wanted})"
-    return f"CASE WHEN {x} RLIKE '{_MOMENT}' THEN CAST(try_cast(trim({x}) AS TIMESTAMP_NTZ) AS {wanted}) END"
+        return f"CAST(NULL AS {sql_type})"
+    return f"CASE WHEN {x} RLIKE '{_MOMENT}' THEN CAST(try_cast(trim({x}) AS TIMESTAMP_NTZ) AS {sql_type}) END"

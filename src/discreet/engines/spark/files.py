@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 #: An object of Spark's own, which has no types here.
 JavaObject: TypeAlias = Any
 
-#: Signs by which Hadoop tells patterns from names. Such a name can be read as other files than it says.
+#: Characters by which Hadoop recognises patterns. A name with one of them could match other files.
 _PATTERN = re.compile(r"[*?\[\]{}\\]")
 
-_ASKED_ONE_BY_ONE = 100
+#: Maximum number of files whose states are read one by one; more are listed by the executors.
+_MAX_DIRECT_LISTINGS = 100
 _BYTE_ORDER_MARK = "\ufeff"
 
-#: The longest line of CSV in bytes, as DuckDB has it: a longer one vanishes.
-_LONGEST_LINE = 2_000_000
+#: Maximum length of a CSV line in bytes, as in DuckDB: longer lines vanish.
+_MAX_LINE_BYTES = 2_000_000
 
-#: How a line of CSV is read: it is a record whatever the others hold, quotes are doubled, and all is text. The parser
-#: stops at a line with more fields than it was told to take, so it is told to take more than a line can have.
+#: Options of the CSV parser: each line is one record, quotes are doubled, and all is text. The parser stops at a line
+#: with more fields than its limit, so the limit is more than a line can have.
 _CSV = {
-    "sep": ",", "quote": '"', "escape": '"', "mode": "PERMISSIVE", "maxColumns": str(_LONGEST_LINE + 1),
+    "sep": ",", "quote": '"', "escape": '"', "mode": "PERMISSIVE", "maxColumns": str(_MAX_LINE_BYTES + 1),
     "maxCharsPerColumn": "-1", "nullValue": "", "emptyValue": "",
 }  # fmt: skip
 
@@ -51,7 +52,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Files:
+class SparkFiles:
     """A file or folder of one format.
 
     Attributes
@@ -61,7 +62,7 @@ class Files:
     format
         One of ``session.FORMATS``.
     options
-        What a table of the catalogue says about the format, beyond what is usual.
+        Format options of a table in the catalogue, beyond the defaults.
     """
 
     root: str
@@ -69,12 +70,12 @@ class Files:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def listed(self, session: SparkSession) -> tuple[File, ...]:
-        """The files there are now. Their contents are not read.
+        """Return the files there are now. Their contents are not read.
 
         Raises
         ------
         InvalidInput
-            If there are none, or one would be read in another way than its name says.
+            Without any files, or if one would be read differently from what its name says.
         """
         if _PATTERN.search(self.root):
             raise InvalidInput(
@@ -91,7 +92,7 @@ class Files:
         return files
 
     def schema(self, session: SparkSession, files: Sequence[File]) -> StructType:
-        """The columns, from footers or from the first lines. No row is read.
+        """Return the columns, from footers or from the first lines. No row is read.
 
         Raises
         ------
@@ -122,7 +123,7 @@ class Files:
         return {name: _MILLISECONDS for name in moments if any(_is_in_milliseconds(one, name) for one in footers)}
 
     def rows(self, session: SparkSession, schema: StructType, files: Sequence[File]) -> DataFrame:
-        """The rows of listed files."""
+        """Return the rows of listed files."""
         from pyspark.sql.types import StringType, StructField, StructType
 
         present = [file.path for file in files if file.length > 0]
@@ -141,58 +142,58 @@ class Files:
         """Return the records of lines of CSV; no record is a line that is blank, too long, or the heading.
 
         Spark's own reader of CSV stops at a line with more fields than it takes. Here a line is measured before it is
-        parsed, by the expression that hands it to the parser: whatever the planner moves, no other is parsed.
+        parsed, by the expression that passes it to the parser, so that no planner can parse another line.
         """
         from pyspark.sql.functions import col, expr, from_csv, lit, nullif
 
         line, *partitions = (SPARK.quoted(name) for name in lines.columns)
-        own = schema.names[: len(schema.names) - len(partitions)]
-        short = f"octet_length({line}) <= {_LONGEST_LINE}"
+        file_columns = schema.names[: len(schema.names) - len(partitions)]
+        short = f"octet_length({line}) <= {_MAX_LINE_BYTES}"
         is_record = (
             f"{short} AND {line} RLIKE '[^\\\\x00-\\\\x20]' "
             f"AND make_valid_utf8({line}) <> {SPARK.text(heading.removeprefix(_BYTE_ORDER_MARK))}"
         )
-        types = ", ".join(f"{SPARK.quoted(name)} STRING" for name in own)
+        types = ", ".join(f"{SPARK.quoted(name)} STRING" for name in file_columns)
         parsed = from_csv(expr(f"CASE WHEN {short} THEN {line} END"), types, {**_CSV, **self.options})
         records = lines.where(SPARK.row_test(is_record)).select(parsed.alias("record"), *map(col, partitions))
         # an empty field is a missing one, in quotes as well
-        fields = [nullif(col(f"record.{SPARK.quoted(name)}"), lit("")).alias(name) for name in own]
+        fields = [nullif(col(f"record.{SPARK.quoted(name)}"), lit("")).alias(name) for name in file_columns]
         return records.select(*fields, *map(col, partitions))
 
     def _reader(self, session: SparkSession) -> DataFrameReader:
-        """Folders below the root may name partitions: ``year=2024``."""
+        """Return the partitions that folders below the root name, such as ``year=2024``."""
         reader = session.read.format("text" if self.format == "csv" else self.format)
         return reader if self._status(session) is not None else reader.option("basePath", self.root)
 
     def _status(self, session: SparkSession) -> JavaObject:
-        """What the file system says of a single file; None of a folder, and of what is not there."""
+        """Return the file system's entry for a single file; None for a folder or a missing file."""
         java: JavaObject = session._jvm
         where = java.org.apache.hadoop.fs.Path(self.root)
-        with suppress(Exception):  # what is not there, Spark says in its own way
+        with suppress(Exception):  # Spark reports missing files in its own way
             status = where.getFileSystem(session._jsc.hadoopConfiguration()).getFileStatus(where)
             return status if status.isFile() else None
         return None
 
 
 def empty(session: SparkSession, schema: StructType) -> DataFrame:
-    """A table of the same columns without rows."""
+    """Return a table of the same columns without rows."""
     return session.createDataFrame(session.sparkContext.emptyRDD(), schema)
 
 
 def _index(frame: DataFrame) -> JavaObject:
-    """Spark's own list of the files of a frame that was just loaded: no plan is made for it."""
-    found = frame._jdf.queryExecution().analyzed().collectLeaves()
-    if found.size() != 1:
+    """Return Spark's own list of the files of a frame just loaded, without making a plan."""
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+    if leaves.size() != 1:
         raise SourceFailed("Spark would read other files than were named, and nothing was spent.")
-    return found.apply(0).relation().location()
+    return leaves.apply(0).relation().location()
 
 
 def _states(listed: DataFrame) -> list[File]:
-    """Few files are asked one by one, which is faster than the executors that list many."""
-    found = _index(listed).allFiles()
-    if found.size() > _ASKED_ONE_BY_ONE:
+    """Ask for few files one by one, which is faster than the executors that list many."""
+    files = _index(listed).allFiles()
+    if files.size() > _MAX_DIRECT_LISTINGS:
         return [File(*row) for row in listed.selectExpr("path", "length", "unix_millis(modificationTime)").collect()]
-    return [_state(found.apply(place)) for place in range(found.size())]
+    return [_state(files.apply(place)) for place in range(files.size())]
 
 
 def _state(status: JavaObject) -> File:
@@ -200,7 +201,7 @@ def _state(status: JavaObject) -> File:
 
 
 def _refuse_links(files: Sequence[File]) -> None:
-    """A file is read once, whatever links name it; only those of this computer can be looked at."""
+    """Refuse a file that two links name; only files of this computer can be checked."""
     seen: dict[tuple[int, int], str] = {}
     for file in files:
         if not file.path.startswith("file:"):
@@ -214,8 +215,8 @@ def _refuse_links(files: Sequence[File]) -> None:
                 )
 
 
-def _headings(session: SparkSession, place: Files, files: Sequence[File]) -> list[str]:
-    """The names in the first lines of files of CSV, which must be the same."""
+def _headings(session: SparkSession, place: SparkFiles, files: Sequence[File]) -> list[str]:
+    """Return the names in the first lines of files of CSV, which must be the same."""
     lines = {_first_line(session, file.path): file.path for file in files if file.length > 0}
     if len(lines) > 1:
         one, other, *_ = lines.values()
@@ -232,7 +233,7 @@ def _headings(session: SparkSession, place: Files, files: Sequence[File]) -> lis
 
 
 def _footer_schema(session: SparkSession, path: str) -> JavaObject:
-    """The columns as a Parquet file states them."""
+    """Return the columns as a Parquet file states them."""
     java: JavaObject = session._jvm
     where = java.org.apache.hadoop.fs.Path(path)
     footer = java.org.apache.parquet.hadoop.ParquetFileReader.readFooter(session._jsc.hadoopConfiguration(), where)
@@ -240,12 +241,12 @@ def _footer_schema(session: SparkSession, path: str) -> JavaObject:
 
 
 def _is_in_milliseconds(footer: JavaObject, name: str) -> bool:
-    """Whether a file states that a column, if it has it, is counted in milliseconds."""
+    """Return whether a file states that a column, if it has it, is counted in milliseconds."""
     return footer.containsField(name) and "MILLIS" in str(footer.getType(name).getLogicalTypeAnnotation())
 
 
 def _first_line(session: SparkSession, path: str) -> str:
-    """The first line of a file, unpacked."""
+    """Return the first line of a file, unpacked."""
     java: JavaObject = session._jvm
     settings = session._jsc.hadoopConfiguration()
     where = java.org.apache.hadoop.fs.Path(path)

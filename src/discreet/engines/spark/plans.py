@@ -1,6 +1,6 @@
-"""A query's physical plan, examined before it runs: Spark's own scans of files, to which no condition is handed.
+"""A query's physical plan, examined before it runs: only Spark's own file scans, without pushed-down conditions.
 
-What is not known here is refused: cached data, other sources, scans that may skip what statistics say.
+Everything else is refused: cached data, other sources, scans that may skip rows by statistics.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _READERS = frozenset({
 })  # fmt: skip
 _INDEX = "org.apache.spark.sql.execution.datasources.InMemoryFileIndex"
 
-#: Tables that were made here: declared values, and the empty table of a rehearsal.
+#: Plan nodes of tables made here: declared values, and the empty table of a rehearsal.
 _MADE_HERE = frozenset({
     "org.apache.spark.sql.execution.LocalTableScanExec",
     "org.apache.spark.sql.execution.RDDScanExec",
@@ -55,13 +55,11 @@ def examine(query: DataFrame) -> None:
 
 
 def leaves(query: DataFrame) -> Iterator[Any]:
-    """What the physical plan of a query reads."""
-    found = query._jdf.queryExecution().sparkPlan().collectLeaves()
-    for place in range(found.size()):
-        yield found.apply(place)
+    """Yield the leaves of a query's physical plan."""
+    nodes = query._jdf.queryExecution().sparkPlan().collectLeaves()
+    for place in range(nodes.size()):
+        yield nodes.apply(place)
 
 
 def _refusal(how: str) -> Unsupported:
-    return Unsupported(
-        f"Spark would read the data {how}.", "Ask of files that Spark reads itself: Parquet, ORC or CSV."
-    )
+    return Unsupported(f"Spark would read the data {how}.", "Use files that Spark reads itself: Parquet, ORC or CSV.")

@@ -1,4 +1,4 @@
-"""Columns of Spark by their types. What has an equality, a text or a padding of its own is refused for its type."""
+"""Columns of Spark by their types. Types with an equality, a text or a padding of their own are refused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..columns import DECIMAL, MOMENT, Column
+from ..columns import DECIMAL, TIMESTAMPTZ, SourceColumn
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType
@@ -15,30 +15,31 @@ if TYPE_CHECKING:
 _KINDS = {
     "tinyint": "integer", "smallint": "integer", "int": "integer", "bigint": "integer", "float": "number",
     "double": "number", "string": "text", "boolean": "boolean", "date": "date", "timestamp_ntz": "timestamp",
-    "timestamp": MOMENT,
+    "timestamp": TIMESTAMPTZ,
 }  # fmt: skip
 
-#: Where Spark notes that a column was declared as CHAR or VARCHAR.
+#: Spark's metadata key of a column declared as CHAR or VARCHAR.
 _DECLARED_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 
 
-def columns_of(schema: StructType, unsafe: Mapping[str, str]) -> dict[str, Column]:
-    """The columns of a table; of those at whose values Spark could stop, the reason is given."""
+def columns_of(schema: StructType, unsafe: Mapping[str, str]) -> dict[str, SourceColumn]:
+    """Return the columns of a table, with the reason for each at whose values Spark could stop."""
     return {field.name: _column(field, unsafe.get(field.name)) for field in schema.fields}
 
 
-def _column(field: StructField, reason: str | None) -> Column:
+def _column(field: StructField, reason: str | None) -> SourceColumn:
     stored = field.dataType.simpleString()
     if reason is not None:
-        return Column(stored, "other", False, reason)
+        return SourceColumn(stored, "other", False, reason)
     declared = str(field.metadata.get(_DECLARED_LENGTH, stored))
     if declared.startswith("char"):
-        return Column(declared, "other", False, f"is stored as {declared}, whose blanks at the end are padding")
+        return SourceColumn(declared, "other", False, f"is stored as {declared}, whose blanks at the end are padding")
     if stored.startswith("string "):
-        return Column(stored, "other", False, f"is stored as {stored}, a collation of its own")
+        return SourceColumn(stored, "other", False, f"is stored as {stored}, a collation of its own")
     if re.fullmatch(r"decimal\([0-9, ]+\)", stored):
-        return Column(stored, DECIMAL, True)
+        return SourceColumn(stored, DECIMAL, True)
     if stored not in _KINDS:
-        return Column(stored, "other", False, f"is stored as {stored}, which has an equality or a text of its own")
+        reason = f"is stored as {stored}, which has an equality or a text of its own"
+        return SourceColumn(stored, "other", False, reason)
     kind = _KINDS[stored]
-    return Column(stored, kind, kind not in ("number", MOMENT))
+    return SourceColumn(stored, kind, kind not in ("number", TIMESTAMPTZ))

@@ -1,7 +1,7 @@
 """Sessions of Spark: started here or given, with settings under which no row decides about another.
 
-A session of our own is made beside one that was given, so that neither changes the other. It forgets what the cluster's
-configuration says about SQL, except how the work is divided, and is pinned to the settings below.
+A session of our own is derived from a given one, so that neither changes the other. It drops the cluster's settings of
+SQL, except how the work is divided, and is pinned to the settings below.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ TABLE = "table"
 #: The oldest version whose plans and settings are known here.
 OLDEST = 4
 
-#: What a session of ours is set to, whatever the cluster's configuration says.
+#: Settings of our sessions, which override the cluster's configuration.
 PINNED: Mapping[str, str] = {
-    # what could act on statistics of other rows: files, row groups and cached batches are skipped by them
+    # statistics of other rows, by which files, row groups and cached batches are skipped
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.parquet.recordLevelFilter.enabled": "false",
     "spark.sql.parquet.aggregatePushdown": "false",
@@ -49,7 +49,7 @@ PINNED: Mapping[str, str] = {
     "spark.databricks.delta.stats.skipping": "false",
     "spark.sql.iceberg.aggregate-push-down.enabled": "false",
     "spark.sql.iceberg.planning.preserve-data-grouping": "false",
-    # what is read
+    # which data is read
     "spark.sql.sources.useV1SourceList": "parquet,orc,csv,text,binaryFile",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
@@ -68,11 +68,11 @@ PINNED: Mapping[str, str] = {
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.parser.singleCharacterPipeOperator.enabled": "false",
     "spark.sql.optimizer.inSetConversionThreshold": "2147483647",  # a set tells -0.0 from 0.0
-    # what is said meanwhile
+    # progress messages
     "spark.sql.debug.maxToStringFields": "0",
 }
 
-#: Of what else a configuration says about SQL, this is kept: how the work is divided, and where catalogues are.
+#: Other SQL settings that are kept from the configuration: how the work is divided, and where catalogues are.
 _KEPT = re.compile(
     r"spark\.sql\.(shuffle\.partitions|files\.maxPartition(Bytes|Num)|files\.openCostInBytes|files\.minPartitionNum"
     r"|adaptive\.(enabled|coalescePartitions\..*|advisoryPartitionSizeInBytes|skewJoin\..*)|catalog\..*|hive\.metastore.*"
@@ -87,12 +87,12 @@ _MASTER = re.compile(r"//[^/?=]+|local(\[[^\]]*\]|-cluster\[[^\]]*\])?|yarn|k8s:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an address says that the data is.
+    """The location of data in an address.
 
     Attributes
     ----------
     master
-        Which cluster, as Spark names it.
+        The cluster in Spark's notation.
     kind
         ``"table"`` or one of :data:`FORMATS`.
     name
@@ -105,7 +105,7 @@ class Place:
 
 
 def read_place(address: Address) -> Place:
-    """What an address says.
+    """Return the location that an address names.
 
     Examples
     --------
@@ -124,11 +124,11 @@ def read_place(address: Address) -> Place:
         raise InvalidInput(
             f"{address} holds a password.", "Leave it out: a cluster has its own way to keep them.", argument="data"
         )
-    master, _, said = address.rest.partition("?")
-    kind, _, name = said.partition("=")
+    master, _, query = address.rest.partition("?")
+    kind, _, name = query.partition("=")
     if not _MASTER.fullmatch(master) or kind not in (TABLE, *FORMATS) or not name:
         raise InvalidInput(
-            f"{address} does not say where the data is.",
+            f"{address} does not name the data.",
             "Write it like spark://host:7077?table=visits, or with ?parquet=, ?orc= or ?csv= and a path; on this "
             "computer like 'spark:local[*]?parquet=visits'.",
             argument="data",
@@ -137,7 +137,7 @@ def read_place(address: Address) -> Place:
 
 
 def start_session(master: str) -> SparkSession:
-    """A session of our own at a cluster, or in this process. Java and PySpark are looked for first.
+    """Return a session of our own at a cluster, or in this process. Java and PySpark are looked for first.
 
     A context that this process already has is used if it is at the same place; there can be only one.
     """
@@ -155,20 +155,20 @@ def start_session(master: str) -> SparkSession:
     return own_session(running)
 
 
-class Session(Protocol):
-    """A session of Spark as others hand it over: PySpark's ``SparkSession``, which is not imported for its name."""
+class AnySparkSession(Protocol):
+    """A session of Spark from elsewhere: PySpark's ``SparkSession``, which is not imported for its name."""
 
     @property
     def version(self) -> str: ...
 
 
 def is_spark_session(data: object) -> TypeGuard[SparkSession]:
-    """Whether something is a session of Spark, also of Spark Connect; PySpark is not imported to find out."""
+    """Return whether a value is a session of Spark or Spark Connect, without importing PySpark."""
     return type(data).__name__ == "SparkSession" and type(data).__module__.startswith("pyspark.sql.")
 
 
 def own_session(given: SparkSession) -> SparkSession:
-    """A session of our own beside one that was given, at the same cluster, with the settings of :data:`PINNED`.
+    """Return a session of our own at the cluster of a given one, with the settings of :data:`PINNED`.
 
     Raises
     ------
@@ -201,12 +201,12 @@ def own_session(given: SparkSession) -> SparkSession:
 
 
 def is_pinned(session: SparkSession) -> bool:
-    """Whether a session still has the settings that it was made with."""
+    """Return whether a session still has the settings that it was made with."""
     return all(session.conf.get(name) == value for name, value in PINNED.items())
 
 
 def pyspark_driver() -> Any:
-    """PySpark's ``sql`` package, which the extra ``spark`` brings."""
+    """Import PySpark's ``sql`` package, which the extra ``spark`` installs."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # about the version of pandas, which counting does not use
@@ -218,9 +218,9 @@ def pyspark_driver() -> Any:
 
 def _refuse_without_java() -> None:
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
-    if found is None:
-        where = f"JAVA_HOME is {home}, where there is none" if home else "no java was found"
+    java = shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
+    if java is None:
+        where = f"JAVA_HOME is {home}, which has no java program" if home else "no java was found"
         raise Unsupported(
             f"Spark needs Java 17 or newer, and {where}.",
             "Install it, for example by: apt-get install openjdk-17-jre-headless",
@@ -257,7 +257,7 @@ def _launched(driver: Any, master: str) -> SparkSession:
 
 @contextmanager
 def logs_withheld() -> Iterator[None]:
-    """While this is open, PySpark logs no error of a query: it would quote what the executors said about a row."""
+    """Keep PySpark from logging errors of queries, which would quote what the executors said about a row."""
     from pyspark.logger import PySparkLogger
 
     loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
@@ -273,7 +273,7 @@ def logs_withheld() -> Iterator[None]:
 
 @contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """What the Java process writes goes nowhere: it has the stderr of the moment it is started."""
+    """Send what the Java process writes nowhere: it inherits the stderr of the moment it is started."""
     sys.stderr.flush()
     kept = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)

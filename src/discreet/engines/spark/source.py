@@ -12,12 +12,12 @@ from urllib.parse import unquote
 from ...addresses import Address
 from ...errors import DiscreetError, InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
-from ..base import Counting, Discovering, Found, Snapshot, Source
-from ..columns import Column
+from ..base import Counting, DiscoveredGroups, Discovering, Snapshot, Source
+from ..columns import SourceColumn
 from .catalogue import description, files_of, refuse_temporary, sql_name, table_names, view_sql
 from .counting import count, discover, query
 from .dialect import SPARK, SparkDialect
-from .files import File, Files, empty
+from .files import File, SparkFiles, empty
 from .schema import columns_of
 from .session import TABLE, Place, logs_withheld, own_session, pyspark_driver, read_place, start_session
 
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
 
 
 def open_spark(address: Address) -> CountedSpark:
-    """The files or the table behind an address. Nothing is started before something is asked of it."""
+    """Return the files or the table behind an address; Spark is started by the first question."""
     place = read_place(address)
     pyspark_driver()
     return CountedSpark(place, address.dataset)
 
 
 def open_session(given: SparkSession, dataset: str) -> CountedSpark:
-    """The tables of the catalogue of a session that was given, which is left as it is, under the name of a ledger."""
+    """Return the tables of a given session's catalogue under the name of a ledger; the session is left as it is."""
     return CountedSpark(given, dataset)
 
 
 @dataclass(frozen=True)
-class Relation:
+class SparkRelation:
     """A table with its files as they were listed when it was read, or a view with its definition."""
 
     schema: StructType
-    columns: Mapping[str, Column]
-    files: Files | None
+    columns: Mapping[str, SourceColumn]
+    files: SparkFiles | None
     definition: str | None
     listed: tuple[File, ...] = field(default=(), compare=False)
 
     @property
     def kinds(self) -> dict[str, str]:
-        """What each column is, as the dialect tells them apart."""
+        """The kind of each column in the dialect."""
         return {name: column.kind for name, column in self.columns.items()}
 
 
@@ -65,7 +65,7 @@ class CountedSpark(Source):
         self._where = where
         self._name = name
         self.has_own_name = isinstance(where, Place)
-        self._relations: dict[str, Relation] = {}
+        self._relations: dict[str, SparkRelation] = {}
 
     @property
     def dataset(self) -> str:
@@ -81,7 +81,7 @@ class CountedSpark(Source):
 
     @cached_property
     def session(self) -> SparkSession:
-        """A session of our own, with pinned settings."""
+        """The session of our own, with pinned settings."""
         return start_session(self._where.master) if isinstance(self._where, Place) else own_session(self._where)
 
     @cached_property
@@ -99,29 +99,29 @@ class CountedSpark(Source):
             refuse_temporary(self._where, name)
         return super().spelled(name)
 
-    def relation(self, name: str) -> Relation:
-        """A table or view, as it was when it was first asked about."""
-        own = self.spelled(name)
-        if own not in self._relations:
-            with _in_full_words(own):
-                self._relations[own] = self._read(own)
-        return self._relations[own]
+    def relation(self, name: str) -> SparkRelation:
+        """Return a table or view, as it was when it was first asked about."""
+        spelling = self.spelled(name)
+        if spelling not in self._relations:
+            with _in_full_words(spelling):
+                self._relations[spelling] = self._read(spelling)
+        return self._relations[spelling]
 
-    def _read(self, name: str) -> Relation:
+    def _read(self, name: str) -> SparkRelation:
         place, session = self._place, self.session
         if place is not None and place.kind != TABLE:
-            files = Files(place.name, place.kind)
+            files = SparkFiles(place.name, place.kind)
             listed = files.listed(session)
             schema = files.schema(session, listed)
             columns = columns_of(schema, files.unsafe_columns(session, schema, listed))
-            return Relation(schema, columns, files, None, listed)
+            return SparkRelation(schema, columns, files, None, listed)
         full = name if "." in name else f"{session.catalog.currentDatabase()}.{name}"
-        said = description(session, full)
+        details = description(session, full)
         schema = session.table(sql_name(full)).schema
-        definition = view_sql(name, said)
+        definition = view_sql(name, details)
         if definition is not None:
-            return Relation(schema, columns_of(schema, {}), None, definition)
-        files = files_of(name, said)
+            return SparkRelation(schema, columns_of(schema, {}), None, definition)
+        files = files_of(name, details)
         listed = files.listed(session)
         columns = columns_of(schema, files.unsafe_columns(session, schema, listed))
         if files.format == "csv" and any(column.kind != "text" for column in columns.values()):
@@ -135,12 +135,12 @@ class CountedSpark(Source):
         if paths != known:
             raise InvalidInput(
                 f"the catalogue and the folder of {name} do not have the same files.",
-                "Ask of its folder, for example by ?parquet=.",
+                "Use its folder, for example with ?parquet=.",
             )
-        return Relation(schema, columns, files, None, listed)
+        return SparkRelation(schema, columns, files, None, listed)
 
-    def _read_again(self, name: str, before: Relation) -> Relation:
-        """A table or view as it is now. As long as files are the same ones, so are their columns."""
+    def _read_again(self, name: str, before: SparkRelation) -> SparkRelation:
+        """Return a table or view as it is now. As long as files are the same ones, so are their columns."""
         in_catalogue = self._place is None or self._place.kind == TABLE
         if not in_catalogue and before.files is not None and before.files.listed(self.session) == before.listed:
             return before
@@ -160,7 +160,7 @@ class CountedSpark(Source):
         self.relation(table).columns[column].check_readable(table, column)
 
     def check_whole(self) -> None:
-        """What can be known shows when the files are listed, for a snapshot."""
+        """Do nothing: listing the files for a snapshot shows what can be known."""
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -171,17 +171,17 @@ class CountedSpark(Source):
             for name, before in self._relations.items():
                 if now[name] != before:
                     raise SourceFailed(f"{name} was altered after it was planned for. Open the data again.")
-            yield _Listed(self, {name: one.listed for name, one in now.items()})
+            yield _ListedSnapshot(self, {name: one.listed for name, one in now.items()})
 
     def relist(self) -> dict[str, tuple[File, ...]]:
-        """The files of all tables that were asked about, as they are now."""
+        """Return the files of all tables that were asked about, as they are now."""
         return {
             name: () if one.files is None else one.files.listed(self.session) for name, one in self._relations.items()
         }
 
 
-class _Listed(Snapshot):
-    """Files as they were listed; they are in one state if none was replaced, added or removed meanwhile."""
+class _ListedSnapshot(Snapshot):
+    """Files as listed; their state is one if none was replaced, added or removed meanwhile."""
 
     def __init__(self, source: CountedSpark, files: Mapping[str, tuple[File, ...]]) -> None:
         self._source = source
@@ -199,7 +199,7 @@ class _Listed(Snapshot):
     def count(self, counting: Counting) -> IntArray:
         return count(self._rows(counting), counting, self._source.relation(counting.question.table).kinds)
 
-    def discover(self, counting: Discovering) -> Found:
+    def discover(self, counting: Discovering) -> DiscoveredGroups:
         return discover(self._rows(counting), counting, self._source.relation(counting.question.table).kinds)
 
     def unchanged(self) -> bool:
@@ -214,7 +214,7 @@ class _Listed(Snapshot):
 
 @contextmanager
 def _in_full_words(name: str) -> Iterator[None]:
-    """Spark's words about names, footers and first lines are passed on: no row has been read."""
+    """Pass on Spark's messages about names, footers and first lines: no row has been read."""
     reason = None
     try:
         with logs_withheld():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...errors import InvalidInput, UnreadableFile
 from ...exact.rationals import as_fraction
-from ...names import plain
+from ...wording import plain
 
 #: How likely count j of 0..n is, up to a factor.
 NAMES = {

@@ -26,10 +26,9 @@ from ...mechanisms.bounded import (
     truncated_geometric_law,
     zeros_bound,
 )
-from ...names import find_name
 from ...privacy.verify import verify
 from ...spaces import Counts, Integers, Space
-from ...wording import listed
+from ...wording import find_name, listed
 from ..lp.refinement import InfeasibleProgram
 from .programs import NoiseLaws, NoiseRequirements, largest_stay, least_delta
 

@@ -11,9 +11,8 @@ from ...errors import InvalidInput
 from ...exact.rationals import Number, as_fraction, read_epsilon, text_up
 from ...mechanisms import bounded as closed
 from ...mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law
-from ...names import find_name
 from ...report import Fact, Json, Picture, Prose, Report, Result, Section, Table, stamped
-from ...wording import percent, rounded
+from ...wording import find_name, percent, rounded
 from .bounded import LARGEST_PROGRAM
 from .programs import NoiseProgram, NoiseRequirements, delta_of, largest_stay, least_delta
 

@@ -10,12 +10,11 @@ from functools import cached_property
 from pathlib import Path
 
 from ...errors import InvalidInput, WrongType
-from ...names import find_name
 from ...pages.pictures import chart_of
 from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS
 from ...report import Json, Report, Result, stamped
-from ...wording import listed
+from ...wording import find_name, listed
 from ..auditing.bundles import open_bundle
 from ..noise.accuracy import NO_END, read_level
 from ..noise.changes import Changes

@@ -16,9 +16,9 @@ from ...exact.laws import Gaussian
 from ...exact.rationals import LARGEST_EPSILON, SMALLEST_EPSILON
 from ...mechanism import Mechanism
 from ...mechanisms.families import resolve
-from ...names import plain
 from ...optimise.families import FAMILIES
 from ...spaces import LARGEST_INTEGER
+from ...wording import plain
 from .accuracy import exceeds_at_most, read_level
 
 

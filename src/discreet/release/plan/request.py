@@ -11,11 +11,11 @@ from ...errors import InvalidInput, InWords, WrongType, arg
 from ...exact.rationals import Number, as_fraction, read_epsilon
 from ...losses import Loss
 from ...mechanism import Mechanism
-from ...names import find_name
 from ...optimise.families import FAMILIES
 from ...privacy.relations import RELATIONS
 from ...ptables.table import PTable
 from ...unit import read_unit_name
+from ...wording import find_name
 from ..noise.accuracy import read_level
 from ..noise.cells import OUTPUTS
 from ..protection import WHOSE

@@ -22,12 +22,12 @@ from ...errors import DiscreetError, InvalidInput, InWords, UnreadableFile, Wron
 from ...exact.rationals import as_fraction
 from ...files import load
 from ...mechanism import Mechanism
-from ...names import nearest
 from ...ptables.reading import read_ptable
 from ...ptables.table import PTable
 from ...questions.bands import bands_from
 from ...questions.domains import split_domain
 from ...report import Json, Report, Result, Section, Terms, stamped
+from ...wording import nearest
 from .fields import NUMBER, PLACES, ROWS
 from .request import WORDS, ReleaseRequest, RequestFields, read_request
 from .toml_text import FILE_WORDS, STAMP, toml_text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.base import ROW, Counting, Discovering, Found
+from ...engines.base import ROW, Counting, DiscoveredGroups, Discovering
 from ...errors import InvalidInput, arg
 from ...exact.arrays import IntArray
 from ...exact.bits import Bits
@@ -114,7 +114,7 @@ class DiscoveredTablePlan(PlainTablePlan):
 
     def answer(self, counted: Counted, bits: Bits) -> dict[str, Json]:
         """The groups that are named and their noisy counts."""
-        assert isinstance(counted, Found)
+        assert isinstance(counted, DiscoveredGroups)
         groups, counts = name_groups(self.discovery, self.question, self.groups, self.noise, counted, bits)
         return {"groups": groups.to_json(), "counts": list[Json](counts)}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ...engines.base import ROW, Discovering, Found
+from ...engines.base import ROW, DiscoveredGroups, Discovering
 from ...errors import InvalidInput, arg
 from ...exact.arrays import Array, IntArray
 from ...exact.bits import Bits
@@ -121,11 +121,11 @@ def _ascending(labels: list[_Label]) -> tuple[tuple[Value, ...], IntArray]:
 
 
 def name_groups(
-    discovery: Discovery, question: Question, groups: Groups, noise: DiscoveredNoise, found: Found, bits: Bits
+    discovery: Discovery, question: Question, groups: Groups, noise: DiscoveredNoise, data: DiscoveredGroups, bits: Bits
 ) -> tuple[Groups, list[int]]:
     """The groups that are named, in their canonical order, and their noisy counts; nothing of the others is kept."""
-    kept, reports = noise.name_groups(found.counts, bits)
-    named = discovery.named(question, groups, [label[kept] for label in found.labels], found.declared[kept])
+    kept, reports = noise.name_groups(data.counts, bits)
+    named = discovery.named(question, groups, [label[kept] for label in data.labels], data.declared[kept])
     assert named.cells is not None
     order = np.lexsort(named.cells.T[::-1])
     ordered = replace(named, cells=named.cells[order])

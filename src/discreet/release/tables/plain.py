@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.base import Counting, Found
+from ...engines.base import Counting, DiscoveredGroups
 from ...errors import InvalidInput
 from ...exact.arrays import IntArray
 from ...exact.bits import Bits
@@ -112,7 +112,7 @@ class PlainTablePlan(TablePlan):
         return source.count(countings)
 
     def answer(self, counted: Counted, bits: Bits) -> dict[str, Json]:
-        assert not isinstance(counted, Found)
+        assert not isinstance(counted, DiscoveredGroups)
         return {"counts": self._published(self.draw(counted, bits))}
 
     def draw(self, counts: IntArray, bits: Bits) -> IntArray:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from ...engines.base import Counting, Found
+from ...engines.base import Counting, DiscoveredGroups
 from ...exact.arrays import IntArray
 from ...exact.bits import Bits
 from ...exact.rationals import as_fraction, text_up
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ...engines.sources import Source
 
 #: What the noise is told after the source has counted.
-Counted = IntArray | Found
+Counted = IntArray | DiscoveredGroups
 
 #: A table as a request or a record says it, before it is checked.
 Entry: TypeAlias = Mapping[str, Any]

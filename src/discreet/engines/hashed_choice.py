@@ -1,4 +1,4 @@
-"""The even choice of one group: each of a person's groups is as likely as any other, over the secret key.
+"""The choice of one group by a hash: each of a person's groups is equally likely, over the secret key.
 
 Going round from an offset (``bounding``) is not: of groups 0 and 1 among five, the first is met from four of the five
 places to start at. With bands a person's groups are often neighbours, so one group is chosen by the smallest of
@@ -14,22 +14,22 @@ from .base import Counting
 from .bounding import number_bits
 
 
-def said_of_group(unit: str, group: str, text: str) -> str:
-    """SQL of what is hashed behind the key; ``text`` is the engine's type of texts.
+def hash_input_sql(unit: str, group: str, text: str) -> str:
+    """Return SQL of the hash input that follows the key; ``text`` is the engine's text type.
 
-    >>> said_of_group("unit", "g", "text")
+    >>> hash_input_sql("unit", "g", "text")
     "CAST(unit AS text) || ':' || CAST(g AS text)"
     """
     return f"CAST({unit} AS {text}) || ':' || CAST({group} AS {text})"
 
 
 def one_row_in_each_group(counting: Counting, rows: str, turned: str) -> str:
-    """SQL of ``unit``, ``g`` and the number ``v`` of the row that counts in the group, for each group of a person.
+    """Return SQL of ``unit``, ``g`` and the number ``v`` of the row that counts, for each group of a person.
 
     Parameters
     ----------
     counting
-        What is counted.
+        The counts to make.
     rows
         SQL of ``unit`` and ``v`` for each row.
     turned

@@ -1,4 +1,4 @@
-"""Verbs for what was released: editions compared, and releases for other programs."""
+"""The verbs editions and export: releases compared, and written for other programs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ def editions(
         list[Path], typer.Argument(help="The folders of the bundles, in order of time.", metavar="FOLDER...")
     ],
     against: Annotated[
-        str, typer.Option(help="What changes are counted from: previous (the edition before), or first.")
+        str, typer.Option(help="The baseline of changes: previous (the edition before), or first.")
     ] = "previous",
-    level: Annotated[str | None, typer.Option(help="The coverage of the intervals; as in the first bundle.")] = None,
+    level: Annotated[
+        str | None, typer.Option(help="The coverage of the intervals; default: the first bundle's.")
+    ] = None,
     page: Page = None,
     json: Json = False,
 ) -> None:
@@ -36,11 +38,11 @@ def export(
     to: Annotated[
         list[Path],
         typer.Option(
-            help="The file to write, whose name says the form: .xlsx, .parquet, counts.csv-metadata.json (W3C CSVW, "
+            help="The file to write; its ending is the format: .xlsx, .parquet, counts.csv-metadata.json (W3C CSVW, "
             "with the CSV files), .yaml (the public registry of deployments). Several may be given."
         ),
     ],
-    ledger: Annotated[str | None, typer.Option(help="The ledger, to check that these counts were drawn.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="The ledger, to check that it recorded these counts.")] = None,
     table: Annotated[int, typer.Option(help="For .parquet: which table, from 1.", min=1)] = 1,
     json: Json = False,
 ) -> None:
@@ -52,9 +54,9 @@ def export(
     from ..release.outputs.export import export as write
 
     release = open_bundle(folder, ledger)
-    written = [str(file) for place in to for file in write(release, place, table=table - 1)]
+    files = [str(file) for place in to for file in write(release, place, table=table - 1)]
     if json:
-        print_json({"bundle": str(folder), "written": written})
+        print_json({"bundle": str(folder), "written": files})
         return
-    for file in written:
+    for file in files:
         say(f"written to {file}")

@@ -1,8 +1,9 @@
-"""What a survey is to find out, and how precisely: "±2 points", "mean ±0.5", "map 200 m"."""
+"""The target error of a survey: "±2 points", "mean ±0.5", "map 200 m"."""
 
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -14,7 +15,7 @@ from ...exact.arrays import FloatArray
 from ...spaces import Counts, Grid, Space
 from ...wording import percent, rounded
 
-#: What may be written.
+#: Examples of target errors, for messages.
 EXAMPLES = '"±2 points", "share of yes ±2 points", "share of 0..3 ±2 points", "mean ±0.5" or "map 200 m"'
 
 _MARGIN = r"(?:±|\+/-|\+-)\s*(?P<margin>\d*\.?\d+)"
@@ -24,12 +25,12 @@ _MEAN = re.compile(rf"mean {_MARGIN}")
 _MAP = re.compile(r"map (?P<margin>\d*\.?\d+)\s*(?P<unit>m|km|metres?|meters?)?")
 
 
-#: What :meth:`discreet.Estimate.interval` takes.
+#: A statistic as :meth:`discreet.Estimate.interval` takes it.
 Statistic: TypeAlias = "str | tuple[object, ...]"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TargetError:
     """A statistic and the error that is allowed.
 
     Attributes
@@ -39,9 +40,9 @@ class Wanted:
     error
         The margin: a share between 0 and 1, a number of counts, or a distance in the unit of the map.
     text
-        As it was written.
+        The text as typed.
     statistic
-        What :meth:`discreet.Estimate.interval` takes; None for a map, and where every single value is meant.
+        The statistic for :meth:`discreet.Estimate.interval`; None for a map, and if the target is every value.
     """
 
     kind: Literal["share", "mean", "map"]
@@ -50,13 +51,13 @@ class Wanted:
     statistic: Statistic | None = None
 
     def show(self, error: float, digits: int = 3) -> str:
-        """An error in the unit of the wish."""
+        """Return an error in the unit of the target."""
         if self.kind == "share":
             return f"±{rounded(100 * error, digits)} points"
         return f"{rounded(error, digits)} m" if self.kind == "map" else f"±{rounded(error, digits)}"
 
     def meaning(self, level: float) -> str:
-        """What the error is."""
+        """Return an explanation of the error."""
         if self.kind == "map":
             return (
                 "The error is the mean Kantorovich distance between the estimated map and the population: how far "
@@ -78,62 +79,76 @@ class Wanted:
         ]
 
     def weights(self, space: Space) -> FloatArray:
-        """The statistic as a sum: a number for each true value."""
+        """Return the statistic as a sum: a number for each true value."""
         if self.kind == "mean":
             return np.arange(space.size or 0, dtype=float)
         assert isinstance(self.statistic, tuple)
         return indicator(space, self.statistic)
 
 
-def read_wanted(text: object, space: Space) -> Wanted:
-    """A wish as people write it.
+def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
+    """Warn that a public name has changed."""
+    warnings.warn(f"{old} is now {new}; the next version removes {old}.", DeprecationWarning, stacklevel)
+
+
+def current_target(target_error: str | None, wanted: str | None) -> str | None:
+    """Return the target error; accept its former name ``wanted`` with a warning."""
+    if wanted is None:
+        return target_error
+    warn_renamed("wanted", "target_error", stacklevel=4)
+    return wanted if target_error is None else target_error
+
+
+def read_target(text: object, space: Space, argument: str = "target_error") -> TargetError:
+    """Read a target error as people write it; ``argument`` is its name in errors.
 
     >>> from discreet.spaces import Labels
-    >>> read_wanted("±2 points", Labels(["yes", "no"])).error
+    >>> read_target("±2 points", Labels(["yes", "no"])).error
     0.02
-    >>> read_wanted("share of 0..3 ±1.5 points", Counts(100)).statistic
+    >>> read_target("share of 0..3 ±1.5 points", Counts(100)).statistic
     ('range', 0, 3)
-    >>> read_wanted("mean +-0.5", Counts(100)).kind
+    >>> read_target("mean +-0.5", Counts(100)).kind
     'mean'
     """
     if not isinstance(text, str):
-        raise InvalidInput.must_be("wanted", EXAMPLES, text)
-    written = " ".join(text.lower().split())
-    if found := _MEAN.fullmatch(written):
+        raise InvalidInput.must_be(argument, EXAMPLES, text)
+    phrase = " ".join(text.lower().split())
+    if match := _MEAN.fullmatch(phrase):
         if not isinstance(space, Counts):
             raise Unsupported(f"a mean is for counts, and these values are {space.noun}s.", f"Ask for {EXAMPLES}.")
-        return Wanted("mean", _margin(found["margin"], text), text, "mean")
-    if found := _MAP.fullmatch(written):
+        return TargetError("mean", _margin(match["margin"], text, argument), text, "mean")
+    if match := _MAP.fullmatch(phrase):
         if not isinstance(space, Grid):
             raise Unsupported(f"a map needs a grid, and these values are {space.noun}s.", f"Ask for {EXAMPLES}.")
-        return Wanted("map", _margin(found["margin"], text) * (1000 if found["unit"] == "km" else 1), text)
-    if found := _POINTS.fullmatch(written):
-        margin = _margin(found["margin"], text) / 100
+        metres = 1000 if match["unit"] == "km" else 1
+        return TargetError("map", _margin(match["margin"], text, argument) * metres, text)
+    if match := _POINTS.fullmatch(phrase):
+        margin = _margin(match["margin"], text, argument) / 100
         if margin >= 0.5:
             raise InvalidInput(
                 f"±{rounded(100 * margin)} points allows every share from 0% to 100%.",
                 "Ask for less.",
-                argument="wanted",
+                argument=argument,
             )
-        named = _POINTS.fullmatch(" ".join(text.split()))  # labels as they are written
-        values = None if found["values"] is None else (named or found)["values"]
-        return Wanted("share", margin, text, None if values is None else _of(values, space))
-    raise InvalidInput.must_be("wanted", EXAMPLES, text)
+        named = _POINTS.fullmatch(" ".join(text.split()))  # labels in their own case
+        values = None if match["values"] is None else (named or match)["values"]
+        return TargetError("share", margin, text, None if values is None else _of(values, space))
+    raise InvalidInput.must_be(argument, EXAMPLES, text)
 
 
-def _margin(number: str, text: str) -> float:
+def _margin(number: str, text: str, argument: str) -> float:
     if float(number) <= 0:
-        raise InvalidInput.must_be("wanted", "an error above 0", text)
+        raise InvalidInput.must_be(argument, "an error above 0", text)
     return float(number)
 
 
 def _of(values: str, space: Space) -> tuple[object, ...]:
-    """One value, or a range of counts."""
+    """Read one value, or a range of counts."""
     ends = re.fullmatch(r"(\d+)\s*(?:\.\.|-|to)\s*(\d+)", values)
     if ends is not None and isinstance(space, Counts):
-        found: tuple[object, ...] = ("range", int(ends[1]), int(ends[2]))
-        indicator(space, found)
-        return found
+        statistic: tuple[object, ...] = ("range", int(ends[1]), int(ends[2]))
+        indicator(space, statistic)
+        return statistic
     value: object = int(values) if values.isdigit() and not _is_label(values, space) else values
     space.index(value)
     return ("cell", value)

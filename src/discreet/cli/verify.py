@@ -1,4 +1,4 @@
-"""Verbs of the judge: verify, check, explain."""
+"""The verbs verify, check and explain."""
 
 from __future__ import annotations
 
@@ -31,43 +31,43 @@ def verify(
         ),
     ],
     epsilon: Annotated[str | None, typer.Option(help="Judge this epsilon instead of only measuring.")] = None,
-    delta: Annotated[str | None, typer.Option(help="With --epsilon: the delta to judge, 0 if not given.")] = None,
+    delta: Annotated[str | None, typer.Option(help="With --epsilon: the delta to judge; default 0.")] = None,
     notion: Annotated[str | None, typer.Option(help="central (adjacent counts), local (any two) or metric.")] = None,
     ledger: Annotated[str | None, typer.Option(help="For a bundle: the ledger that paid for it.")] = None,
     page: Page = None,
     json: Json = False,
 ) -> None:
-    """Prove a mechanism's claim again, measure a matrix, or re-check everything a released bundle says.
+    """Prove a mechanism's claim again, measure a matrix, or check every statement of a released bundle.
 
     A mechanism file carries a claim, which is proved again; a CSV matrix carries none, so it is measured, or judged
-    against `--epsilon` and `--delta`. A p-table is judged against what the file beside it states, if there is one. A
-    bundle is what `discreet release` wrote. A file that was altered, or claims more than its numbers prove, does not
-    hold (exit code 1); any other file cannot be used (2).
+    against `--epsilon` and `--delta`. A p-table is judged against the claim in the file next to it, if there is one. A
+    bundle is the output of `discreet release`. A file that was altered, or claims more than its numbers prove, does not
+    hold (exit code 1); an unusable file is an error (2).
 
     Examples: `discreet verify m.json` · `discreet verify matrix.csv --epsilon 1 --delta 1e-6` ·
     `discreet verify ptable.csv` · `discreet verify health_by_site/ --ledger study.ledger`
     """
     from ..errors import Altered, NotPrivate
-    from ..names import find_name
     from ..privacy.notions import NOTIONS
     from ..verification import FileVerdict, Refutation, verify_text
     from ..verification import verify as judge
+    from ..wording import find_name
 
     refuse_unwritable(page, (".html",), "a page")
     named = None if notion is None else find_name(notion, NOTIONS, "a notion", argument="notion")
     try:
         if str(file) == "-":
             data = sys.stdin.buffer.read()
-            found: FileVerdict | BundleReport = verify_text(
+            verdict: FileVerdict | BundleReport = verify_text(
                 data, _name(file), notion=named, epsilon=epsilon, delta=delta
             )
         else:
-            found = judge(file, named, epsilon=epsilon, delta=delta, ledger=ledger)
+            verdict = judge(file, named, epsilon=epsilon, delta=delta, ledger=ledger)
     except (Altered, NotPrivate) as problem:
         hand_over(Refutation(str(file), _name(file), str(problem)), page, json)
         decide(False)
-    hand_over(found, page, json)
-    decide(found.claim_holds if isinstance(found, FileVerdict) else found.holds)
+    hand_over(verdict, page, json)
+    decide(verdict.claim_holds if isinstance(verdict, FileVerdict) else verdict.holds)
 
 
 def _name(file: Path) -> str:
@@ -75,7 +75,7 @@ def _name(file: Path) -> str:
 
 
 def _subject(file: Path) -> tuple[Any, tuple[str, ...]]:
-    """What a file or standard input holds, and what had to be said about it."""
+    """Return the content of a file or of standard input, and notes about it."""
     from ..files import read_subject, subject_from_text
 
     return subject_from_text(sys.stdin.buffer.read(), _name(file)) if str(file) == "-" else read_subject(file)
@@ -113,13 +113,13 @@ def check(
 
 def explain(
     file: Annotated[Path, typer.Argument(help="A mechanism (.json); - reads it from standard input.")],
-    prior: Annotated[str, typer.Option(help="What someone believes beforehand, a probability.")] = "1/2",
+    prior: Annotated[str, typer.Option(help="The prior belief, a probability.")] = "1/2",
     people: Annotated[int, typer.Option(help="How far one person can move the count.")] = 1,
     distance: Annotated[str | None, typer.Option(help="For maps: how far apart two places are.")] = None,
     page: Page = None,
     json: Json = False,
 ) -> None:
-    """Say in plain words what a mechanism guarantees: odds, beliefs, what a test could find out.
+    """Explain in plain words what a mechanism guarantees: odds, beliefs, the power of a test.
 
     Example: `discreet explain m.json --prior 0.1`
     """
