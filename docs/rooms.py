@@ -12,7 +12,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
 
 #: Each room imports only rooms above it.
 ORDER = (
-    "errors", "system", "strict_json", "names", "wording", "unit", "report", "addresses", "sources", "exact", "geography", "spaces", "products", "privacy", "mechanism",
+    "errors", "system", "strict_json", "names", "wording", "unit", "report", "addresses", "sources", "exact", "spaces", "privacy", "mechanism",
     "channels",
     "losses", "properties", "requirements", "checking", "utility", "mechanisms", "ptables", "files", "explanation", "optimise",
     "papers", "plots", "pages", "comparison", "estimation", "questions", "engines", "ledger", "datasets", "release", "verification", "collect", "studies",

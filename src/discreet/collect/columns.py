@@ -21,7 +21,7 @@ from ..names import nearest
 from ..sources.sql import quoted
 from ..spaces import Space
 from ..wording import first_of, plural
-from .readings import Reading, Row, is_text, reading_of
+from .readings import Reading, Row, reading_of
 
 #: Called with how much has been read, from 0 to 1.
 Tell = Callable[[float], None]
@@ -253,7 +253,7 @@ class ColumnSource(ABC):
         tell
             Called with how much has been read.
         """
-        if len({is_text(space) for space in spaces}) > 1:
+        if len({space.is_text for space in spaces}) > 1:
             raise InvalidInput(
                 "some of the mechanisms report whole numbers and others text.",
                 "Estimate them apart.",
@@ -349,7 +349,7 @@ class Devices:
     @property
     def text(self) -> bool:
         """Whether reports are written as text; otherwise they are whole numbers."""
-        return any(is_text(mechanism.outputs) for mechanism in self.mechanisms.values())
+        return any(mechanism.outputs.is_text for mechanism in self.mechanisms.values())
 
     def reports(self, batch: Batch) -> Array:
         """A report for each row, by the mechanism of its group."""

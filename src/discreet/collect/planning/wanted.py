@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import InvalidInput, Unsupported
 from ...estimation.statistics import indicator
 from ...exact.arrays import FloatArray
-from ...spaces import Counts, Grid, Space
+from ...spaces import Space
 from ...wording import percent, rounded
 
 #: What may be written.
@@ -88,7 +88,7 @@ class Wanted:
 def read_wanted(text: object, space: Space) -> Wanted:
     """A wish as people write it.
 
-    >>> from discreet.spaces import Labels
+    >>> from discreet.spaces import Counts, Labels
     >>> read_wanted("±2 points", Labels(["yes", "no"])).error
     0.02
     >>> read_wanted("share of 0..3 ±1.5 points", Counts(100)).statistic
@@ -100,11 +100,11 @@ def read_wanted(text: object, space: Space) -> Wanted:
         raise InvalidInput.must_be("wanted", EXAMPLES, text)
     written = " ".join(text.lower().split())
     if found := _MEAN.fullmatch(written):
-        if not isinstance(space, Counts):
+        if not space.is_line:
             raise Unsupported(f"a mean is for counts, and these values are {space.noun}s.", f"Ask for {EXAMPLES}.")
         return Wanted("mean", _margin(found["margin"], text), text, "mean")
     if found := _MAP.fullmatch(written):
-        if not isinstance(space, Grid):
+        if space.as_grid is None:
             raise Unsupported(f"a map needs a grid, and these values are {space.noun}s.", f"Ask for {EXAMPLES}.")
         return Wanted("map", _margin(found["margin"], text) * (1000 if found["unit"] == "km" else 1), text)
     if found := _POINTS.fullmatch(written):
@@ -130,7 +130,7 @@ def _margin(number: str, text: str) -> float:
 def _of(values: str, space: Space) -> tuple[object, ...]:
     """One value, or a range of counts."""
     ends = re.fullmatch(r"(\d+)\s*(?:\.\.|-|to)\s*(\d+)", values)
-    if ends is not None and isinstance(space, Counts):
+    if ends is not None and space.is_line:
         found: tuple[object, ...] = ("range", int(ends[1]), int(ends[2]))
         indicator(space, found)
         return found

@@ -184,7 +184,7 @@ class Client:
         part = Part(
             person, about, self._service, collection, str(proved.to_json()["sha256"]),
             positive_integer(draws, "draws"), self._epsilon(proved),
-            self._radius if isinstance(proved.inputs, Grid) else None,
+            None if proved.inputs.as_grid is None else self._radius,
         )  # fmt: skip
         return Offer(
             _text(described, "title"), _text(described, "question"), proved, chosen, part,
@@ -255,11 +255,12 @@ class Client:
     def _epsilon(self, mechanism: Mechanism) -> Fraction:
         """Epsilon of one draw between any two values; on a map between any two places within the radius."""
         try:
-            if isinstance(mechanism.inputs, Grid):
+            grid = mechanism.inputs.as_grid
+            if grid is not None:
                 if self._radius is None:
                     raise InvalidInput(f"for places, say within how many metres they are protected: {arg('radius')}.")
                 near = verify(mechanism, "metric").epsilon
-                apart = farthest_centres(mechanism.inputs, self._radius)
+                apart = farthest_centres(grid, self._radius)
                 found = math.inf if math.isinf(near) else claimed(near) * apart
             else:
                 anywhere = mechanism.local_epsilon

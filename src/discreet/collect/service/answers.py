@@ -20,7 +20,6 @@ from ...estimation.methods import estimate
 from ...estimation.result import Estimate
 from ...exact.arrays import FloatArray
 from ...report import Json, stamped
-from ...spaces import Counts
 from ..collection import Collection
 from ..stores.base import ReportStore
 from .logs import LOGGER
@@ -265,7 +264,7 @@ def fake_effect(found: Estimate) -> dict[str, Json]:
     """
     size = len(found.distribution)
     statistics: dict[str, FloatArray] = {}
-    if isinstance(found.space, Counts):
+    if found.space.is_line:
         statistics["mean"] = np.arange(size, dtype=float)
     elif size <= MOST_VALUES:
         statistics = {f"share of {found.space.value(k)}": np.eye(1, size, k)[0] for k in range(size)}
