@@ -14,8 +14,7 @@ from importlib import import_module
 from typing import Any
 
 _ROOMS = {
-    ".spaces": ("Counts", "Integers", "Grid", "Labels"),
-    ".products": ("ProductSpace",),
+    ".spaces": ("Counts", "Integers", "Grid", "Labels", "ProductSpace"),
     ".mechanism": ("Mechanism",),
     ".mechanisms.geometric": ("geometric", "two_sided_geometric"),
     ".mechanisms.projective": ("projective_response", "response", "share_variance"),

@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray
-from .exact.kernels import Noise
+from .exact.base import Kernel
 from .exact.tables import Table, refuse_large
 from .privacy.matrices import ROW_TOLERANCE, Names, names_of, read_matrix
 from .spaces import Space
@@ -56,11 +56,14 @@ class Channel:
             return self.source
         if isinstance(self.source, np.ndarray):
             return None
-        kernel = self.source.kernel
-        if isinstance(kernel, Noise) and not kernel.rational:
-            return None
-        exact: Table = kernel.table()
-        return exact
+        kernel: Kernel = self.source.kernel
+        return kernel.table() if kernel.rational else None
+
+    @property
+    def reports_are_sets(self) -> bool:
+        """Whether a report stands for a set of truths, so that it has no distance from any of them."""
+        kernel = getattr(self.source, "kernel", None)
+        return kernel is not None and kernel.reports_are_sets
 
     @property
     def decimal(self) -> bool:

@@ -15,7 +15,6 @@ from . import losses, plots, utility
 from .checking import check
 from .errors import InvalidInput, arg
 from .exact.arrays import FloatArray
-from .exact.projective import Projective
 from .exact.rationals import Number, read_alpha, text_up
 from .files import read_subject
 from .mechanism import Mechanism, read_count
@@ -324,8 +323,7 @@ def _find(name: str) -> Family:
 def _title(name: str, mechanism: Mechanism) -> str:
     """What a short name stands for; of a mechanism with a name of its own, the family."""
     title = next((family.title for family in FAMILIES.offered("compare") if family.short == name), mechanism.family)
-    points = isinstance(mechanism.kernel, Projective)
-    return f"{title}, reports read as the likeliest count" if points else title
+    return f"{title}, reports read as the likeliest count" if mechanism.kernel.reports_are_sets else title
 
 
 def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss], prior: object) -> Entry:
@@ -334,7 +332,7 @@ def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss],
             f"{name} is not a mechanism for the counts 0..{n}; its truths are {mechanism.inputs!r}.",
             "Compare mechanisms for the same counts.",
         )
-    reader = remap(mechanism, "L0", prior) if isinstance(mechanism.kernel, Projective) else mechanism
+    reader = remap(mechanism, "L0", prior) if mechanism.kernel.reports_are_sets else mechanism
     truth = np.asarray(utility.probability_of_truth(reader), float)
     return Entry(
         name=name,

@@ -13,7 +13,7 @@ from .mechanism import Mechanism
 from .privacy.certificate import Certificate
 from .privacy.verify import verify
 from .report import Bullets, Code, Fact, Json, Prose, Report, Result, Section, plain, stamped
-from .spaces import Grid, Labels, Space
+from .spaces import Space, completed
 from .wording import percent
 
 _TESTS = (
@@ -223,10 +223,10 @@ def _protected(notion: str, space: Space | None, times: Fraction) -> str:
         return f"This protects what {who}: true counts that differ by {times} are hard to tell apart."
     if notion == "local":
         return "This protects each person's whole answer: any two true values are hard to tell apart."
-    centres = ", measured between the centres of cells" if isinstance(space, Grid) else ""
+    measured = "" if space is None else completed(space).measured
     return (
         "This protects nearby values from being told apart, the nearer the better: what follows is for two that "
-        f"are {float(times):g} apart{centres}."
+        f"are {float(times):g} apart{measured}."
     )
 
 
@@ -318,21 +318,21 @@ def local_guarantee(mechanism: Mechanism) -> LocalGuarantee:
         between = f"Between any two true values epsilon is {_short(epsilon)}."
     except Unsupported:
         between = "Between any two true values no epsilon is offered for this mechanism."
-    if isinstance(mechanism.inputs, Labels):
+    space = mechanism.inputs
+    if not space.has_lengths:
         return LocalGuarantee(epsilon, (between,))
     try:
         near = verify(mechanism, "metric").epsilon
     except Unsupported:
         return LocalGuarantee(epsilon, (between,))
-    if epsilon is None and isinstance(mechanism.inputs, Grid):  # too many pairs of cells to look at
-        grid = mechanism.inputs
+    grid = space.as_grid
+    if epsilon is None and grid is not None:  # too many pairs of cells to look at
         epsilon = near * float(grid.distance(0, grid.size - 1)) * (1 + 2.0**-50)
         between = (
             f"Between any two true values epsilon is at most {_short(epsilon)}, that of opposite corners of the map."
         )
-    unit = "metre" if isinstance(mechanism.inputs, Grid) else "unit"
-    apart = "d metres (cells, by their centres)" if isinstance(mechanism.inputs, Grid) else "d"
-    per = f"Per {unit} it is {_short(near)}: between values {apart} apart, epsilon is at most d times that."
+    per = f"Per {space.length_noun} it is {_short(near)}: "
+    per += f"between values {space.apart} apart, epsilon is at most d times that."
     return LocalGuarantee(epsilon, (between, per))
 
 

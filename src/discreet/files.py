@@ -24,9 +24,8 @@ import numpy as np
 from . import utility
 from .checking import check
 from .errors import Altered, DiscreetError, InvalidInput, NotPrivate, UnreadableFile, call
-from .exact.kernels import Kernel, Noise, Response, kernel_from
-from .exact.lattice import Lattice
-from .exact.projective import Projective
+from .exact.base import Kernel
+from .exact.kernels import kernel_from
 from .exact.rationals import claimed
 from .exact.tables import MOST_PLACES, Table
 from .matrix_text import matrix_from_text
@@ -171,18 +170,7 @@ def _is_plain(value: object) -> bool:
 
 def _refuse_misfit(kernel: Kernel, outputs: Space) -> None:
     """Refuse reports that are not the kernel's; the judge does the same for truths."""
-    if isinstance(kernel, Noise):
-        expected: object = (0, outputs.n) if isinstance(outputs, Counts) else (getattr(outputs, "low", ()), None)
-        fits = kernel.clamp == expected
-    elif isinstance(kernel, Table):
-        fits = kernel.shape[1] == outputs.size
-    elif isinstance(kernel, Response | Lattice):
-        fits = kernel.size == outputs.size
-    elif isinstance(kernel, Projective):
-        fits = kernel.points == outputs.size
-    else:
-        fits = False
-    if not fits:
+    if not kernel.reports_fill(outputs.size, outputs.ends):
         raise Altered(f"the outputs {outputs!r} are not the reports of the kernel in the file.")
 
 

@@ -125,8 +125,7 @@ def squared_distances(inputs: Space, outputs: Space) -> IntArray:
             "a matrix of losses needs finitely many true and reported values; these have no end.",
             f"Use {ON_A_RANGE} first.",
         )
-    line = isinstance(inputs, Counts | Integers) and isinstance(outputs, Counts | Integers)
-    if not line and inputs != outputs:
+    if not inputs.shares_distance(outputs):
         raise Unsupported(
             f"there is no distance between a true {inputs.noun} and a reported {outputs.noun} of another space.",
             "Give the losses yourself with losses.matrix(L), one row per true value.",
@@ -150,11 +149,8 @@ class _DistanceLoss(Loss):
         """The loss at the distance ``unit * sqrt(k)``."""
 
     def exact(self, i: int, j: int, space: Space | None = None) -> Fraction:
-        if space is None or isinstance(space, Counts | Integers):
-            unit, k = Fraction(1), (int(i) - int(j)) ** 2  # in Python's integers: 64 bits are too few for 2^62 squared
-        else:
-            unit, k = space.unit, int(space.squared_distance(np.asarray(i), np.asarray(j)))
-        value = self.at(unit, k)
+        values = Integers() if space is None else space
+        value = self.at(values.unit, values.exact_squared_distance(i, j))
         if isinstance(value, Fraction):
             return value
         raise _irrational(self, Counts(1) if space is None else space)

@@ -23,18 +23,18 @@ from numpy.typing import ArrayLike
 
 from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray
+from .exact.base import Kernel
 from .exact.bits import Bits, SecureBits, SeededBits
 from .exact.integers import is_integer
-from .exact.kernels import Kernel, Noise
-from .exact.products.kernel import Product, factors_of
+from .exact.kernels import Noise
+from .exact.products.kernel import Product
 from .exact.rationals import claimed, text_up
 from .exact.sampling import CHUNK, Sampler
 from .privacy.certificate import Certificate, certify, certify_at
 from .privacy.notions import BETWEEN
 from .privacy.verify import verify
-from .products import ProductSpace
 from .report import Fact, Json, Picture, Report, Result, Section, Terms
-from .spaces import Counts, Integers, Space, space_from
+from .spaces import Counts, Integers, ProductSpace, Space, completed, space_from
 
 _SECURE = SecureBits()
 
@@ -91,6 +91,8 @@ class Mechanism(Result):
     factors: tuple[Mechanism, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", completed(self.inputs))
+        object.__setattr__(self, "outputs", completed(self.outputs))
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -126,9 +128,7 @@ class Mechanism(Result):
     def probability(self, x: object, y: object) -> Fraction | float:
         """P(report y | truth x): exact where it is rational, a double for the discrete Gaussian."""
         i, j = self.inputs.index(x), self.outputs.index(y)
-        if isinstance(self.kernel, Noise) and not self.kernel.rational:
-            return self.kernel.approximate(i, j)
-        return self.kernel.probability(i, j)
+        return self.kernel.probability(i, j) if self.kernel.rational else self.kernel.approximate(i, j)
 
     @cached_property
     def matrix(self) -> FloatArray:
@@ -212,21 +212,19 @@ class Mechanism(Result):
             Move reports outside the range to its nearest end (post-processing: it cannot weaken the guarantee, and
             it introduces bias near the ends). Otherwise reports may be any integers.
         """
-        if not isinstance(self.kernel, Noise):
+        noise = self.kernel.noise
+        if noise is None:
             raise Unsupported(
                 f"{self.family} does not add the same noise to every count, so its range cannot be changed.",
                 "Build it for the range that you need.",
             )
-        if isinstance(space, Counts):
-            low, high = 0, space.n
-        elif isinstance(space, Integers):
-            low, high = space.low, None  # type: ignore[assignment]
-        else:
+        ends = space.ends if isinstance(space, Space) else None
+        if ends is None:
             raise InvalidInput.must_be("space", "a range of counts, Counts(n) or Integers(...)", space)
-        if self.kernel.own and self.kernel.truths[0] != low:
-            raise Unsupported(f"this noise has its own laws from {self.kernel.truths[0]} on.", "Start the range there.")
+        if noise.own and noise.truths[0] != ends[0]:
+            raise Unsupported(f"this noise has its own laws from {noise.truths[0]} on.", "Start the range there.")
         outputs: Space = space if clamp else Integers()
-        kernel = Noise(self.kernel.law, (low, high), (low, high) if clamp else (None, None), self.kernel.own)
+        kernel = Noise(noise.law, ends, ends if clamp else (None, None), noise.own)
         before = self.certificate
         details = dict(before.details)
         if before.delta:  # a claim that needs a delta is judged again at its epsilon
@@ -255,7 +253,7 @@ class Mechanism(Result):
         factors = tuple(part for one in (self, other) for part in (one.factors or (one,)))
         inputs = ProductSpace(tuple(one.inputs for one in factors))
         outputs = ProductSpace(tuple(one.outputs for one in factors))
-        kernels = tuple(kernel for one in factors for kernel in factors_of(one.kernel))
+        kernels = tuple(kernel for one in factors for kernel in one.kernel.factors)
         kernel = Product(kernels, tuple(zip(inputs.shape, outputs.shape, strict=True)))
         how = "the largest ratios of the parts multiply, and each was decided in integers"
         certificate = certify(kernel, inputs, "local", how=how)
@@ -325,9 +323,7 @@ class Mechanism(Result):
             return f"{' × '.join(one.title for one in self.factors)}; {together}"
         words = self.family.replace("two_sided", "two-sided").replace("_", " ")
         family = re.sub(r"laplace|gaussian", lambda name: name[0].capitalize(), words[:1].upper() + words[1:])
-        space, certificate = self.inputs, self.certificate
-        values = "counts" if space.size is None else f"{space.size} {space.noun}s"
-        where = f"counts 0 to {space.n}" if isinstance(space, Counts) else values
+        where, certificate = self.inputs.title, self.certificate
         if math.isinf(certificate.epsilon):
             return f"{family}, {where}"
         per = " per unit of distance" if certificate.notion == "metric" else ""

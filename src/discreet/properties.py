@@ -32,7 +32,6 @@ from .exact.arrays import FloatArray, IntArray
 from .exact.integers import positive_integer
 from .exact.tables import Table
 from .report import Check, Json
-from .spaces import Counts
 from .wording import find_name, plain
 
 __all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "resolve"]
@@ -184,7 +183,7 @@ class Property:
 
     def why_not(self, channel: Channel) -> str | None:
         """Why the property does not apply to these spaces, or None when it does."""
-        if isinstance(channel.inputs, Counts) and isinstance(channel.outputs, Counts):
+        if channel.inputs.is_line and channel.outputs.is_line:
             return self._misfit(*channel.shape)
         if channel.inputs != channel.outputs:
             return f"true {channel.inputs.noun}s and reported {channel.outputs.noun}s are different things"

@@ -28,7 +28,7 @@ from .errors import DiscreetError, InvalidInput, InWords, MissingExtra, Unsuppor
 from .exact.arrays import Array, FloatArray
 from .exact.rationals import Number, as_fraction
 from .losses import Loss
-from .spaces import Counts, Integers, Labels, Space
+from .spaces import Space, completed, is_space
 
 __all__ = ["bias", "cost", "expected_loss", "kantorovich", "probability_of_truth", "tail", "variance"]
 
@@ -294,7 +294,7 @@ def share_variances(mechanism: object, prior: object = None) -> FloatArray:
 
 def _errors(channel: Channel) -> Loss:
     """The signed error, report minus truth, as a loss."""
-    if not (isinstance(channel.inputs, Counts | Integers) and isinstance(channel.outputs, Counts | Integers)):
+    if not (channel.inputs.is_line and channel.outputs.is_line):
         raise Unsupported(
             f"bias and variance are for counts; these values are {channel.inputs.noun}s, which have no difference.",
             "Use expected_loss(m, 'L1') for the expected distance.",
@@ -352,10 +352,11 @@ def kantorovich(p: Sequence[float] | Array, q: Sequence[float] | Array, space: S
 
     Examples
     --------
-    >>> kantorovich([1, 0, 0], [0, 0, 1], Counts(2))
+    >>> import discreet as dc
+    >>> kantorovich([1, 0, 0], [0, 0, 1], dc.Counts(2))
     2.0
     """
-    if not isinstance(space, Space):
+    if not is_space(space):
         raise WrongType.must_be("space", "Counts(n), Grid(rows, cols, cell) or Labels([...])", space)
     if space.size is None:
         raise Unsupported(
@@ -369,11 +370,8 @@ def kantorovich(p: Sequence[float] | Array, q: Sequence[float] | Array, space: S
             "Divide each by its sum.",
         )
     surplus = first - second
-    if isinstance(space, Counts):
-        return float(np.abs(np.cumsum(surplus)[:-1]).sum())
-    if isinstance(space, Labels):
-        return float(np.abs(surplus).sum() / 2)
-    return _transport(surplus, space)
+    cost = completed(space).transport_cost(surplus)
+    return _transport(surplus, space) if cost is None else cost
 
 
 def transport_solver() -> Callable[..., Any]:

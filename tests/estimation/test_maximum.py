@@ -238,8 +238,6 @@ def test_nonnegative_least_squares_meets_its_conditions(seed: int) -> None:
 
 
 def test_kernels_give_the_same_block_as_their_matrix() -> None:
-    from discreet.estimation.model.columns import block
-
     truths, reports = np.array([0, 3, 5]), np.array([1, 2, 8])
     mechanisms = [
         dc.geometric(8, epsilon=1),
@@ -252,10 +250,10 @@ def test_kernels_give_the_same_block_as_their_matrix() -> None:
         dc.planar_laplace(dc.Grid(3, 3, cell=100.0), epsilon="0.01"),
     ]
     for m in mechanisms:
-        assert np.allclose(block(m.kernel, truths, reports), m.matrix[np.ix_(truths, reports)], rtol=1e-12), m
+        assert np.allclose(m.kernel.block(truths, reports), m.matrix[np.ix_(truths, reports)], rtol=1e-12), m
     for reports in (np.arange(8), np.array([0, 8])):
         for m in mechanisms:
-            assert np.allclose(block(m.kernel, truths, reports), m.matrix[np.ix_(truths, reports)], rtol=1e-12), m
+            assert np.allclose(m.kernel.block(truths, reports), m.matrix[np.ix_(truths, reports)], rtol=1e-12), m
 
 
 def test_a_map_with_hardly_any_noise_is_as_good_as_reported() -> None:

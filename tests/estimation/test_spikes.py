@@ -70,7 +70,7 @@ def test_a_smooth_population_is_spiky_where_noise_hides_it(epsilon: object, spik
 def test_what_is_shown_as_an_example_is_one() -> None:
     """By the definition, with the likelihood of the problem itself: another distribution, as likely, and smoother."""
     e = four_values("0.1")
-    p, around = e.distribution, spikes.neighbour_mean(e.distribution, e.space)
+    p, around = e.distribution, e.space.neighbour_mean(e.distribution)
     assert e.spikes is not None and around is not None
     q = (p + around) / 2  # here the averaged one fits at once, without an update
     lost = 2 * (e.problem.log_likelihood(p) - e.problem.log_likelihood(q))
@@ -86,10 +86,10 @@ def test_a_report_that_no_truth_is_near_does_not_matter() -> None:
 
 def test_maps_have_neighbours_on_four_sides_and_labels_have_none() -> None:
     grid, p = dc.Grid(2, 3), np.array([6.0, 0, 0, 0, 0, 0]) / 6
-    found = spikes.neighbour_mean(p, grid)
+    found = grid.neighbour_mean(p)
     assert found is not None and found == pytest.approx([0.5, 0.25, 0, 0.25, 0, 0])
     assert found.sum() == pytest.approx(1)
-    counts = spikes.neighbour_mean(p, dc.Counts(5))
+    counts = dc.Counts(5).neighbour_mean(p)
     assert counts is not None and counts == pytest.approx([0.5, 0.5, 0, 0, 0, 0])
     assert dc.estimate([50, 30, 20], dc.randomized_response(["a", "b", "c"], epsilon=1), method="mle").spikes is None
     assert dc.estimate([5, 0, 9, 0], dc.geometric(3, epsilon=1), method="inverse").spikes is None

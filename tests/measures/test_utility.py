@@ -176,7 +176,7 @@ def test_moments_are_their_definitions(table):
 def test_costs_on_a_grid_and_on_labels():
     space = Grid(1, 3, cell=10)
     table = Table.from_rows([[1, 1, 0], [0, 1, 1], [1, 0, 1]])
-    m = SimpleNamespace(inputs=space, outputs=space, kernel=SimpleNamespace(table=lambda: table), matrix=table.matrix())
+    m = SimpleNamespace(inputs=space, outputs=space, kernel=table, matrix=table.matrix())
     assert cost(m, "L1", exact=True) == Fraction(5 + 5 + 10, 3)
     assert cost(m, "L1") == pytest.approx(20 / 3)
     assert tail(m, 10).tolist() == [0, 0, 0.5]

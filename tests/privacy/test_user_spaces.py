@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from fractions import Fraction
 from typing import ClassVar
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.errors import InvalidInput, Unsupported, WrongType
+from discreet.spaces import Space
 from support.refusals import refused
 from support.tiers import examples
 
@@ -88,6 +90,20 @@ def test_stated_neighbours_prove_nothing_about_distances():
     assert certificate.epsilon >= math.log(97) / 3 - 1e-12 and certificate.ratio is None
     with pytest.raises(dc.errors.NotPrivate):
         dc.from_matrix(BY_GROUP, dc.Privacy(1, 0, "metric"), inputs=space)
+
+
+def test_a_look_alike_becomes_a_whole_space_without_a_change_of_what_it_says():
+    """A mechanism on it has a title, a file and an explanation, as on any other space."""
+    space = Values(tree(), SIBLINGS)
+    mechanism = dc.from_matrix(BY_GROUP, dc.Privacy(1.53, 0, "metric"), inputs=space)
+    assert mechanism.inputs == space == mechanism.inputs and mechanism.inputs.adjacent == SIBLINGS
+    assert mechanism.title.startswith("From matrix, 4 values") and mechanism.inputs.diameter == 3
+    assert type(mechanism.inputs).__name__ == "Values" and isinstance(mechanism.inputs, Space)
+    assert mechanism.inputs.neighbour_mean(np.ones(4)) is None and mechanism.inputs.to_json() == {"kind": "values"}
+    assert "v0" in str(mechanism.inputs.value(0)) and set(mechanism.release(["v1"])) <= {0, 1}
+    assert pickle.loads(pickle.dumps(mechanism)).inputs.size == 4
+    assert dc.explain(mechanism).describe()
+    assert dc.kantorovich([1, 0, 0, 0], [0, 0, 0, 1], space) == 3
 
 
 def test_with_a_delta_edges_are_not_enough_even_where_they_generate_the_distance():

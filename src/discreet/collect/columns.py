@@ -20,7 +20,7 @@ from ..mechanism import Mechanism
 from ..sources.sql import quoted
 from ..spaces import Space
 from ..wording import first_of, nearest, plural
-from .readings import Reading, Row, is_text, reading_of
+from .readings import Reading, Row, reading_of
 
 #: A function that is called with the share that has been read, from 0 to 1.
 ProgressCallback = Callable[[float], None]
@@ -253,7 +253,7 @@ class ColumnSource(ABC):
         on_progress
             Called with the share that has been read.
         """
-        if len({is_text(space) for space in spaces}) > 1:
+        if len({space.is_text for space in spaces}) > 1:
             raise InvalidInput(
                 "some of the mechanisms report whole numbers and others text.",
                 "Estimate them apart.",
@@ -349,7 +349,7 @@ class Devices:
     @property
     def text(self) -> bool:
         """True if reports are written as text; otherwise they are whole numbers."""
-        return any(is_text(mechanism.outputs) for mechanism in self.mechanisms.values())
+        return any(mechanism.outputs.is_text for mechanism in self.mechanisms.values())
 
     def reports(self, batch: RowBatch) -> Array:
         """Return a report for each row, by the mechanism of its group."""

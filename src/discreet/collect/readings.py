@@ -34,11 +34,6 @@ _FLOATS = ("FLOAT", "DOUBLE", "REAL")
 _DECIMALS = re.compile(r"DECIMAL.*")
 
 
-def is_text(space: Space) -> bool:
-    """Return whether the values of a space are text in a file."""
-    return isinstance(space, Labels) and not all(type(label) is int for label in space.labels)
-
-
 def reading_of(space: Space, columns: Sequence[str], kinds: Sequence[str], typed: bool, where: str) -> Reading:
     """Return how these columns are read as values of a space; refused where their types forbid it.
 
@@ -53,12 +48,13 @@ def reading_of(space: Space, columns: Sequence[str], kinds: Sequence[str], typed
     where
         The column and the file, for messages.
     """
-    if isinstance(space, Grid):
-        ordered = coordinates(space, columns, kinds)
+    grid = space.as_grid
+    if grid is not None:
+        ordered = coordinates(grid, columns, kinds)
         if len(columns) == 2:
-            return _Places(space, ordered, kinds, typed, where)
+            return _Places(grid, ordered, kinds, typed, where)
     if len(columns) != 1:
-        allowed = "one column" + (f", or two for {_place(space)}" if isinstance(space, Grid) else "")
+        allowed = "one column" + ("" if grid is None else f", or two for {_place(grid)}")
         raise InvalidInput(
             f"this mechanism takes {allowed}; got {len(columns)}: {', '.join(columns)}.", argument="column"
         )
@@ -180,7 +176,7 @@ class _Names(Reading):
                 argument="labels",
             )
         self._places = {text: space.index(label) for text, label in self._labels.items()}
-        whole = None if is_text(space) else _fractions(quoted(column), kind)
+        whole = None if space.is_text else _fractions(quoted(column), kind)
         self.expressions = [f"CAST({whole or quoted(column)} AS VARCHAR)"]
 
     def indices(self, columns: Sequence[Any]) -> IntArray | None:

@@ -22,7 +22,7 @@ from ..exact.arrays import Array
 from ..mechanism import Mechanism
 from ..sources.files import open_files
 from ..sources.sql import quoted, text_literal
-from ..spaces import Grid, Labels, Space
+from ..spaces import Labels, Space
 from ..wording import first_of
 from .columns import REPORT, ColumnSource, Devices, ProgressCallback, RowBatch, ValueCounts, no_mechanism
 from .places import Corner
@@ -330,7 +330,8 @@ def _fill(
     store.execute(f"CREATE TABLE reports ({chosen}{REPORT} {kind})")
     total = 0
     truths = devices.truths
-    corner = Corner(truths) if isinstance(truths, Grid) and len(source.columns) == 2 else None
+    grid = truths.as_grid
+    corner = Corner(grid) if grid is not None and len(source.columns) == 2 else None
     for batch in source.batches(truths, devices.names, on_progress):
         if isinstance(batch, DiscreetError):
             return batch

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..errors import Unsupported, arg
-from ..exact.projective import Projective
-from ..spaces import Counts, Grid
 from .algebra import single_threaded_blas
 from .interior import Solution
 from .model.problem import Problem
@@ -21,11 +19,11 @@ FEWEST_COUNTS, MOST_COUNTS = 8, 50_000
 def estimate(problem: Problem, tolerance: float | None, seed: int) -> Estimate:
     """The estimate by the method that serves these values best."""
     size = problem.size
-    if isinstance(problem.truths, Grid):
+    if problem.truths.as_grid is not None:
         if problem.people >= smoothing.FOLDS:
             return stop_early(Likelihood(problem, tolerance), seed)
         return maximum(problem, tolerance, "There are too few reports to smooth the map.")
-    if not isinstance(problem.truths, Counts) or any(isinstance(one.kernel, Projective) for one in problem.groups):
+    if not problem.truths.is_line or any(one.kernel.reports_are_sets for one in problem.groups):
         # projective response is for names, also where these are numbered
         return maximum(problem, tolerance, "These values have no order, so there is nothing to smooth.")
     if size < FEWEST_COUNTS:
@@ -45,7 +43,7 @@ def smooth_counts(problem: Problem, tolerance: float | None) -> Estimate:
     NumericalFailure
         If no prior could be worked out in double precision.
     """
-    if not isinstance(problem.truths, Counts) or not FEWEST_COUNTS <= problem.size <= MOST_COUNTS:
+    if not problem.truths.is_line or not FEWEST_COUNTS <= problem.size <= MOST_COUNTS:
         raise Unsupported(
             f"empirical Bayes smooths {FEWEST_COUNTS} to {MOST_COUNTS:,} counts; these are {problem.size:,} "
             f"{problem.truths.noun}s. Use {arg('method', 'auto')}, which chooses what serves them."

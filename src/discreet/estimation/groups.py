@@ -25,7 +25,6 @@ from ..plots import Chart
 from ..plots.counts import label
 from ..plots.reconstruction import cumulative_lines, share_dots
 from ..report import Fact, Json, Picture, Prose, Report, Result, Section, Table, Terms, stamped
-from ..spaces import Counts
 from ..wording import listed, noun, percent, plural, rounded
 from .describing import reporting
 from .describing.summary import distribution_json, value_of
@@ -181,7 +180,7 @@ class GroupEstimates(Result):
     @cached_property
     def _compared(self) -> list[tuple[str, Statistic]]:
         space = next(iter(self.estimates.values())).space
-        if isinstance(space, Counts):
+        if space.is_line:
             return list(OF_COUNTS)
         together = np.sum([one.people * one.distribution for one in self.estimates.values()], axis=0)
         best = np.argsort(-together, kind="stable")[:LIKELIEST].tolist()
@@ -251,7 +250,7 @@ class GroupEstimates(Result):
         """Draw the cumulative probabilities of counts, or the likeliest values with their intervals, of each group."""
         first = next(iter(self.estimates.values()))
         heading = title or f"{len(self.estimates)} groups, {self.people:,} reports"
-        if isinstance(first.space, Counts):
+        if first.space.is_line:
             return cumulative_lines(
                 {name: one.cdf() for name, one in self.estimates.items()}, heading, self._seen(level)
             )
@@ -275,7 +274,7 @@ class GroupEstimates(Result):
         return file
 
     def _seen(self, level: float) -> str:
-        if isinstance(next(iter(self.estimates.values())).space, Counts):
+        if next(iter(self.estimates.values())).space.is_line:
             return "Each line is the cumulative probability in one group."
         return f"Dots are the estimates, lines their {percent(level)} intervals, each by itself."
 

@@ -13,10 +13,8 @@ import numpy as np
 
 from ..errors import InvalidInput, Unsupported
 from ..exact.arrays import FloatArray
-from ..exact.projective import Projective
 from ..plots import Chart
 from ..report import Json, Report, Result, stamped
-from ..spaces import Grid
 from . import spikes
 from .describing import pictures, reporting
 from .describing.reporting import MOST_LINES, MOST_ROWS, Origin
@@ -147,7 +145,7 @@ class Estimate(Answers, Result):
     def cells_are_quick(self) -> bool:
         """Whether an interval for one share takes no longer where there are many values; known without any interval."""
         groups = self.problem.groups
-        return len(groups) == 1 and isinstance(groups[0].kernel, Projective)
+        return len(groups) == 1 and groups[0].kernel.reports_are_sets
 
     @cached_property
     def _interval_inputs(self) -> IntervalInputs:
@@ -301,9 +299,10 @@ class Estimate(Answers, Result):
         Squares are those that :meth:`plot` draws, at most 100 a side, in rows from the south. Detail that smoothing has
         blurred is not in it: intervals of single cells are wider. None where the estimate is not a smoothed map.
         """
-        if not isinstance(self.space, Grid) or self.method != "smoothed" or self.converged:
+        grid = self.space.as_grid
+        if grid is None or self.method != "smoothed" or self.converged:
             return None
-        return pictures.map_errors(self, self.space, self._survey_differences)
+        return pictures.map_errors(self, grid, self._survey_differences)
 
     @cached_property
     def _survey_differences(self) -> FloatArray:
@@ -347,7 +346,7 @@ def of_maximum(likelihood: Likelihood, solution: Solution) -> Estimate:
         if not likelihood.stopped_early(solution):
             why = "is smaller than floating-point numbers resolve here."
         notes = (f"The gap asked for, {likelihood.tolerance:.2g}, {why}",)
-    if problem.size > MANY_VALUES and any(isinstance(group.kernel, Projective) for group in problem.groups):
+    if problem.size > MANY_VALUES and any(group.kernel.reports_are_sets for group in problem.groups):
         notes += (
             "Noise makes some of the many rare values look frequent, and what they get is missing from the others. "
             'Intervals are around the unbiased estimate of each share, which the method "inverse" gives.',

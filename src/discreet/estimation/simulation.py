@@ -164,7 +164,7 @@ def reconstruction_loss(
     if goal not in ("population", "sample"):
         raise InvalidInput.must_be("against", "'population' or 'sample'", against)
     times = positive_integer(repeats, "repeats")
-    if isinstance(space, Grid):
+    if space.as_grid is not None:
         transport_solver()  # missing, it should be missed before the surveys
     number = int(fixed.sum()) if fixed is not None else positive_integer(people, "people")
     rng = np.random.default_rng(seed)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..exact.arrays import FloatArray
-from ..spaces import Counts, Grid, Space
 from .algebra import single_threaded_blas
 from .intervals import intervals
 from .solvers.likelihood import Likelihood
@@ -61,18 +60,6 @@ class Spikes:
         return self.moved >= MOVED and self.roughness <= SMOOTHER and self.deviance <= self.allowed
 
 
-def neighbour_mean(p: FloatArray, space: Space) -> FloatArray | None:
-    """The mean of the neighbours of each value, those at a border counted as their own; None without neighbours."""
-    if isinstance(space, Counts):
-        padded = np.pad(p, 1, mode="edge")
-        return np.asarray((padded[:-2] + padded[2:]) / 2)
-    if isinstance(space, Grid):
-        padded = np.pad(p.reshape(space.rows, space.cols), 1, mode="edge")
-        around = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]
-        return np.asarray(around.ravel() / 4)
-    return None
-
-
 def examine(likelihood: Likelihood, p: FloatArray) -> Spikes | None:
     """Compare an estimate with a smoother one: averaged with its neighbours, and updated until it fits as well.
 
@@ -87,7 +74,7 @@ def examine(likelihood: Likelihood, p: FloatArray) -> Spikes | None:
         None where values have no neighbours (labels), or the estimate is not a distribution.
     """
     space = likelihood.problem.truths
-    around = neighbour_mean(p, space) if p.min() >= 0 else None
+    around = space.neighbour_mean(p) if p.min() >= 0 else None
     if around is None:
         return None
     model, people = likelihood.model, likelihood.problem.people
@@ -103,7 +90,7 @@ def examine(likelihood: Likelihood, p: FloatArray) -> Spikes | None:
                 break
             q = q * model.backward(np.divide(model.q, u, out=np.zeros_like(u), where=seen))
             q /= q.sum()
-    after = neighbour_mean(q, space)
+    after = space.neighbour_mean(q)
     assert after is not None
     rough = float(np.abs(q - after).sum() / max(np.abs(p - around).sum(), 1e-300))
     return Spikes(float(np.abs(p - q).sum() / 2), rough, deviance, allowed)

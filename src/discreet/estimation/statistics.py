@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput, InWords, Unsupported, WrongType, meant
 from ..exact.arrays import FloatArray
-from ..spaces import Counts, Grid, Space
+from ..spaces import Space
 
 #: What solvers leave where there is nothing: cumulative sums are compared up to this.
 DUST = 1e-9
@@ -37,8 +37,8 @@ class Reconstruction:
 
     def mean(self) -> float | tuple[float, float]:
         """The mean true count; on a map the mean place (x, y), or (latitude, longitude) on a map of a box."""
-        if isinstance(self.space, Grid):
-            x, y = self.space.centre(np.arange(self.space.size))
+        if self.space.as_grid is not None:
+            x, y = self.space.coordinates()
             return float(self.distribution @ x), float(self.distribution @ y)
         return float(self.distribution @ numbers(self.space, "a mean"))
 
@@ -81,12 +81,12 @@ def never_falling(values: FloatArray) -> FloatArray:
 
 def numbers(space: Space, what: str) -> FloatArray:
     """The counts of a space as floats; refused where values are not numbers."""
-    if not isinstance(space, Counts):
+    if not space.is_line:
         raise Unsupported(
             f"{what} is for counts; these values are {space.noun}s.",
             "Ask for the probability of some of them: interval(('among', [...])) or weights of your own.",
         )
-    return np.arange(space.size, dtype=float)
+    return space.coordinates()[0]
 
 
 def read_share(value: object, what: str, inside: bool = False) -> float:

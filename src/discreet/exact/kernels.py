@@ -21,12 +21,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import ON_A_RANGE, InvalidInput, InWords, Unsupported
 from .arrays import Array, FloatArray, IntArray
+from .base import Ends, Kernel
 from .bits import Bits
 from .inversion import UNDECIDED
 from .lattice import Lattice
@@ -37,37 +38,15 @@ from .rationals import read_integer, show_integer
 from .sampling import NoiseSampler, ResponseSampler, Sampler
 from .tables import Table, refuse_large
 
-
-class Kernel(Protocol):
-    """What every kernel can do. Truths and reports are indices of the mechanism's spaces."""
-
-    def probability(self, i: int, j: int) -> Fraction:
-        """P(report j | truth i), exactly."""
-
-    def table(self) -> Table:
-        """The same kernel as a table; refused when it would be infinite or too large."""
-
-    def matrix(self) -> FloatArray:
-        """The probabilities as doubles; refused when there would be too many."""
-
-    def forward(self, distribution: FloatArray) -> FloatArray:
-        """The distribution of reports when truths have this one: p P."""
-
-    def backward(self, values: FloatArray) -> FloatArray:
-        """For each truth, the expectation of these values of the reports: P v."""
-
-    def sampler(self) -> Sampler:
-        """What draws reports from exactly this kernel."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The exact parameters, as plain JSON values."""
+#: Reports of noise spread wider than this are looked up one by one.
+WIDEST = 1 << 22
 
 
 # ------------------------------------------------------------------------------------------------ noise
 
 
 @dataclass(frozen=True)
-class Noise:
+class Noise(Kernel):
     """Report = truth + Z, clamped to a range if one is given.
 
     Parameters
@@ -86,6 +65,7 @@ class Noise:
     truths: tuple[int | None, int | None] = (None, None)
     clamp: tuple[int | None, int | None] = (None, None)
     own: tuple[Finite, ...] = ()
+    stays_near: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         low, high = self.clamp
@@ -250,6 +230,36 @@ class Noise:
                 np.maximum(whole, 0.0, out=whole)
         return np.asarray(np.pad(whole, (first, 2 * reach - last))[reach : 2 * reach + 1])
 
+    def block(self, truths: IntArray, reports: IntArray) -> FloatArray:
+        """Row by row from the law of the noise; reports at an end of a clamped range hold everything beyond it."""
+        least, largest = int(reports.min()), int(reports.max())
+        places = reports - least
+        wide = largest - least > WIDEST
+        ends = [k for k, j in enumerate(reports.tolist()) if j in self.clamp]
+        rows = np.empty((len(truths), len(reports)))
+        for row, i in zip(rows, truths.tolist(), strict=True):
+            law = self.law_at(i)
+            if wide:
+                row[:] = [law.floats(j - i, j - i)[0] for j in reports.tolist()]
+            else:
+                row[:] = law.floats(least - i, largest - i)[places]
+            for k in ends:
+                row[k] = self.approximate(i, int(reports[k]))
+        return rows
+
+    @property
+    def noise(self) -> Noise:
+        return self
+
+    @property
+    def geometric_ratio(self) -> Fraction | None:
+        if self.own or not isinstance(self.law, GeometricTails):
+            return None
+        return self.law.ratio if self.law == GeometricTails.two_sided(self.law.ratio) else None
+
+    def reports_fill(self, size: int | None, ends: Ends | None) -> bool:
+        return self.clamp == ends
+
     def sampler(self) -> Sampler:
         return _ShiftSampler(self)
 
@@ -365,7 +375,7 @@ class _ShiftSampler:
 
 
 @dataclass(frozen=True)
-class Response:
+class Response(Kernel):
     """Report the truth with weight ``stay`` and each of the other ``size - 1`` values with weight ``other``.
 
     ``P(j | i) = stay / T if i == j else other / T`` with ``T = stay + (size - 1) other`` and stay >= other >= 0.
@@ -374,6 +384,7 @@ class Response:
     size: int
     stay: int
     other: int
+    scatters: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (2 <= self.size <= 2**31 and self.stay >= self.other >= 0 and self.stay > 0):
@@ -404,6 +415,38 @@ class Response:
 
     def backward(self, values: FloatArray) -> FloatArray:
         return self.forward(values)  # the matrix is symmetric
+
+    def block(self, truths: IntArray, reports: IntArray) -> FloatArray:
+        same = truths[:, None] == reports[None, :]
+        return np.where(same, float(self.probability(0, 0)), float(self.probability(0, 1)))
+
+    @property
+    def is_constant(self) -> bool:
+        return self.stay == self.other
+
+    @property
+    def reaches_everything(self) -> bool:
+        return self.other > 0
+
+    @property
+    def response(self) -> tuple[float, float]:
+        return self.other / self.total, (self.stay - self.other) / self.total
+
+    def unbiased_weights(self, values: FloatArray) -> FloatArray | None:
+        if self.is_constant:
+            return None
+        other, _ = self.response
+        return np.asarray((values - other * values.sum()) * (self.total / (self.stay - self.other)))
+
+    @property
+    def share_variance(self) -> Fraction | None:
+        if self.is_constant:
+            return None
+        own, other = Fraction(self.stay, self.total), Fraction(self.other, self.total)
+        return other * (1 - other) / (own - other) ** 2
+
+    def reports_fill(self, size: int | None, ends: Ends | None) -> bool:
+        return self.size == size
 
     def sampler(self) -> ResponseSampler:
         return ResponseSampler(self.size, Fraction(self.stay - self.other, self.total))

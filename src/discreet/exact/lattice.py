@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidInput, InWords, UnreadableFile, Unsupported, arg
 from .arrays import Array, FloatArray, IntArray
+from .base import Ends, Kernel
 from .bits import Bits
 from .sampling import AliasSampler
 from .tables import Table
@@ -41,7 +42,7 @@ DENSE_CELLS = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Lattice:
+class Lattice(Kernel):
     """Exact probabilities of reporting one cell of a grid for another, from weights of displacements.
 
     ``w[a, b]`` is the integer weight of moving by (+-a rows, +-b columns): the law is the same in all four quadrants.
@@ -65,6 +66,7 @@ class Lattice:
     codes: NDArray[np.int32]
     border: Border
     name: ClassVar[str] = "lattice"
+    stays_near: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.border not in get_args(Border):
@@ -262,6 +264,9 @@ class Lattice:
         return result
 
     # -------------------------------------------------------------------------------------------- samples
+
+    def reports_fill(self, size: int | None, ends: Ends | None) -> bool:
+        return self.size == size
 
     def sampler(self) -> LatticeSampler | AliasSampler:
         """Draws reports from exactly this law."""

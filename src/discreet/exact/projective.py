@@ -21,12 +21,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import InvalidInput
 from .arrays import Array, BoolArray, FloatArray, IntArray
+from .base import Ends, Kernel
 from .bits import Bits
 from .inversion import is_below, one_word
 from .laws import scaled
@@ -76,7 +77,7 @@ def inverses(numbers: IntArray, q: int) -> IntArray:
 
 
 @dataclass(frozen=True)
-class Projective:
+class Projective(Kernel):
     """Report a point of the truth's hyperplane with weight ``inside``, and any other point with weight ``outside``.
 
     Parameters
@@ -95,6 +96,7 @@ class Projective:
     t: int
     inside: int
     outside: int
+    scatters: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         whole = all(type(number) is int for number in (self.size, self.q, self.t, self.inside, self.outside))
@@ -224,6 +226,37 @@ class Projective:
         for m in range(1, self.t):
             _extend(sums, values, self.q, m)
         return sums
+
+    # ---------------------------------------------------------------- structure
+
+    @property
+    def is_constant(self) -> bool:
+        return self.inside == self.outside
+
+    @property
+    def reaches_everything(self) -> bool:
+        return True  # outside > 0
+
+    @property
+    def hit_chances(self) -> tuple[float, float]:
+        return float(self.own_chance), float(self.other_chance)
+
+    def hit_shares(self, reports: FloatArray) -> FloatArray:
+        return self.hyperplane_sums(reports)[: self.size]
+
+    def unbiased_weights(self, values: FloatArray) -> FloatArray:
+        # of values - c by the sums over hyperplanes; a constant c needs no reports, and the mean leaves least variance
+        c = float(values.mean())
+        everywhere = np.zeros(self.points)
+        everywhere[: len(values)] = values - c
+        return np.asarray(c + self.hyperplane_sums(everywhere) / float(self.own_chance - self.other_chance))
+
+    @property
+    def share_variance(self) -> Fraction:
+        return self.other_chance * (1 - self.other_chance) / (self.own_chance - self.other_chance) ** 2
+
+    def reports_fill(self, size: int | None, ends: Ends | None) -> bool:
+        return self.points == size
 
     def sampler(self) -> ProjectiveSampler:
         return ProjectiveSampler(self)

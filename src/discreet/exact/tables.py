@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidInput, InWords, Unsupported, WrongType
 from .arrays import Array, FloatArray
+from .base import Ends, Kernel
 from .rationals import show_integer
 from .sampling import AliasSampler
 
@@ -37,7 +38,7 @@ def refuse_large(rows: int, columns: int) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(Kernel):
     """Exact conditional probabilities: ``P(report j | truth i) = palette[codes[i, j]] / totals[i]``.
 
     Build one with :meth:`from_rows` or :meth:`from_codes`; both check that every row adds up to its total.
@@ -140,6 +141,13 @@ class Table:
         matrix = self.matrix()
         matrix.flags.writeable = False
         return matrix
+
+    @property
+    def is_constant(self) -> bool:
+        return bool((self.codes == self.codes[0]).all() and len(set(self.totals)) == 1)
+
+    def reports_fill(self, size: int | None, ends: Ends | None) -> bool:
+        return self.shape[1] == size
 
     def sampler(self) -> AliasSampler:
         return AliasSampler(self)

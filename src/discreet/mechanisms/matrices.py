@@ -18,7 +18,7 @@ from ..privacy.matrices import names_of, read_matrix
 from ..privacy.notions import read_notion
 from ..privacy.user_spaces import refuse_other_than_space
 from ..privacy.verify import Verdict, evidence_for, verify
-from ..spaces import Counts, Grid, Space
+from ..spaces import Counts, Space, completed
 
 #: More uniform noise than this changes the mechanism: refuse and say so.
 MOST_MIXING = Fraction(1, 100)
@@ -61,6 +61,7 @@ def from_matrix(
     rows, columns = table.shape
     if inputs is not None:
         refuse_other_than_space(inputs)
+        inputs = completed(inputs)
     names = names_of(table)
     space = names.inputs(rows, inputs)
     reports = names.outputs(columns, space) if outputs is None else outputs
@@ -96,7 +97,7 @@ def _certified(table: Table, space: Space, wanted: Privacy, most: Fraction) -> t
     outcomes = table.shape[1]
     step = epsilon * space.unit if notion == "metric" else epsilon  # the exponent of the nearest pair
     excess = Fraction(0)
-    if not delta and not isinstance(space, Grid):
+    if not delta and space.as_grid is None:
         excess = Fraction(verify(table, notion, inputs=space).single_event_delta(epsilon))
     mixing = Fraction(0) if delta else mixing_weight(outcomes, step, excess)
     while mixing <= most:
@@ -173,7 +174,7 @@ def exponential(
     weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
     # a sum that does not depend on its order: a symmetric matrix of scores gives a symmetric mechanism
     probabilities = weights / np.array([math.fsum(row) for row in weights.tolist()])[:, None]
-    notion = "central" if isinstance(space, Counts) else "local"
+    notion = "central" if space.is_line else "local"
     made = from_matrix(probabilities, Privacy(eps, 0, notion), inputs=space, outputs=outputs)
     return Mechanism(made.inputs, made.outputs, made.kernel, made.certificate, "exponential")
 
@@ -227,6 +228,6 @@ def _exact_scores(array: Any) -> Any:
 
 
 def _sensitivity(scores: Any, space: Space) -> float:
-    if isinstance(space, Counts):
+    if space.is_line:
         return float(np.abs(np.diff(scores, axis=0)).max())
     return float((scores.max(axis=0) - scores.min(axis=0)).max())

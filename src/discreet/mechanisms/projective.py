@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from ..errors import InvalidInput, Unsupported
 from ..exact.integers import is_integer
-from ..exact.kernels import Response
 from ..exact.projective import MOST_POINTS, Projective, is_prime, points_of
 from ..exact.rationals import Number, read_alpha
 from ..mechanism import Mechanism, finish
@@ -113,20 +112,12 @@ def share_variance(mechanism: Mechanism) -> Fraction:
     >>> round(float(share_variance(randomized_response(500, epsilon=1))), 1)
     169.6
     """
-    kernel = mechanism.kernel
-    if isinstance(kernel, Projective):
-        return _variance(kernel)
-    if isinstance(kernel, Response) and kernel.stay > kernel.other:
-        own, other = Fraction(kernel.stay, kernel.total), Fraction(kernel.other, kernel.total)
-        return other * (1 - other) / (own - other) ** 2
-    raise Unsupported(
-        "the variance of a share is known for randomised and projective response only.", argument="mechanism"
-    )
-
-
-def _variance(kernel: Projective) -> Fraction:
-    own, other = kernel.own_chance, kernel.other_chance
-    return other * (1 - other) / (own - other) ** 2
+    variance = mechanism.kernel.share_variance
+    if variance is None:
+        raise Unsupported(
+            "the variance of a share is known for randomised and projective response only.", argument="mechanism"
+        )
+    return variance
 
 
 def least_variance(size: int, alpha: Fraction) -> int:
@@ -141,7 +132,7 @@ def least_variance(size: int, alpha: Fraction) -> int:
     """
     primes = {q for t in range(2, 25) for q in _candidates(size, t, 1 / alpha + 1)}
     kernels = [Projective(size, q, _coordinates(q, size), alpha.denominator, alpha.numerator) for q in sorted(primes)]
-    return min(kernels, key=lambda kernel: (_variance(kernel), kernel.points)).q
+    return min(kernels, key=lambda kernel: (kernel.share_variance, kernel.points)).q
 
 
 def _candidates(size: int, t: int, wanted: Fraction) -> Iterator[int]:

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from ..errors import InvalidInput, InWords, MissingExtra, WrongType
 from ..mechanism import Mechanism
-from ..spaces import Counts, Space
+from ..spaces import Space
 
 Spec = dict[str, Any]
 
@@ -257,8 +257,7 @@ def describe(subject: object, space: Space) -> str:
     """A mechanism in a few words, for a title."""
     if isinstance(subject, Mechanism):
         return subject.title
-    where = f"counts 0 to {space.n}" if isinstance(space, Counts) else f"{space.size} {space.noun}s"
-    return f"Mechanism, {where}"
+    return f"Mechanism, {space.title}"
 
 
 def read_named(subjects: object) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from ..errors import InvalidInput, Unsupported, WrongType
 from ..exact.rationals import as_fraction
 from ..losses import Loss
 from ..privacy.verify import Verdict, verify
-from ..spaces import Counts, Grid
 from .chart import (
     INK,
     OWN_SHAPE,
@@ -79,7 +78,7 @@ def error(mechanisms: object, measure: str | Loss | Sequence[str | Loss] = "L1",
     """
     named = {name: Channel.of(subject) for name, subject in read_named(mechanisms).items()}
     largest = max((channel.inputs for channel in named.values()), key=lambda space: space.size or 0)
-    if isinstance(largest, Grid) or len({channel.inputs.noun for channel in named.values()}) > 1:
+    if largest.as_grid is not None or len({channel.inputs.noun for channel in named.values()}) > 1:
         raise Unsupported(
             "error is drawn over counts or over labels.",
             "For a map there is plots.report_map(m, cell).",
@@ -91,7 +90,7 @@ def error(mechanisms: object, measure: str | Loss | Sequence[str | Loss] = "L1",
             "there is no measure to draw.", "Give one, such as 'L1' or ['L0', 'bias'].", argument="measure"
         )
     truths = values_of(largest)
-    counts = isinstance(largest, Counts)
+    counts = largest.is_line
     x = band("truth", f"true {largest.noun}", truths, WIDTH / len(truths))
     if counts:
         x = {"field": "truth", "type": "quantitative", "title": x["title"], "scale": {"domain": [0, truths[-1]]}}

@@ -12,7 +12,6 @@ from ..errors import InvalidInput, Unsupported
 from ..exact.arrays import FloatArray
 from ..privacy.verify import verify
 from ..privacy.witness import Witness
-from ..spaces import Grid
 from ..wording import rounded
 from .chart import ACCENT, DARK, INK, ON_CELLS, PALE, QUIET, RAMP, WIDTH, Chart, Spec, band, describe, finish, values_of
 
@@ -59,7 +58,7 @@ def heatmap(
     channel = Channel.of(mechanism)
     size = max(channel.shape)
     if size > MOST_CELLS_A_SIDE:
-        instead = "plots.report_map(m, cell)" if isinstance(channel.inputs, Grid) else "plots.rows(m) or plots.error(m)"
+        instead = "plots.rows(m) or plots.error(m)" if channel.inputs.as_grid is None else "plots.report_map(m, cell)"
         raise Unsupported(
             f"a heat map of {channel.shape[0]} x {channel.shape[1]} values cannot be read; it shows at most "
             f"{MOST_CELLS_A_SIDE} x {MOST_CELLS_A_SIDE}.",
@@ -108,8 +107,8 @@ def report_map(mechanism: object, cell: object, title: str | None = None, *, sca
     <Chart: Planar geometric, 16 cells, epsilon 0.01 per unit of distance>
     """
     channel = Channel.of(mechanism)
-    grid = channel.outputs
-    if not isinstance(grid, Grid) or grid != channel.inputs:
+    grid = channel.outputs.as_grid
+    if grid is None or grid != channel.inputs:
         raise Unsupported(
             f"a map needs the cells of a Grid; got {channel.inputs.noun}s.",
             "Use plots.heatmap(m).",

@@ -8,7 +8,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from ..errors import Unsupported
-from ..exact.kernels import Kernel, Noise
+from ..exact.base import Kernel
+from ..exact.kernels import Noise
 from ..exact.laws import Gaussian
 from ..exact.rationals import log_bounds
 from ..spaces import Space

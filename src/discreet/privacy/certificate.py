@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import InvalidInput, NotPrivate, Unsupported
-from ..exact.kernels import Kernel
+from ..exact.base import Kernel
 from ..exact.rationals import Number, as_fraction, bound_up, claimed, log_up, text_up
 from ..report import Fact, Json, Report, Result, Section, Terms, plain
 from ..spaces import Grid, Space

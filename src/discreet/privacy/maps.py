@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from ..exact.kernels import Kernel
+from ..exact.base import Kernel
 from ..exact.lattice import Lattice
 from ..exact.tables import Table
 from ..spaces import Grid

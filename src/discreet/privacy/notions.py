@@ -16,8 +16,7 @@ metric for places and other values where near ones may be confused but far ones 
 from __future__ import annotations
 
 from ..errors import InvalidInput, Unsupported, arg
-from ..products import ProductSpace
-from ..spaces import Counts, Grid, Integers, Labels, Space
+from ..spaces import Counts, Grid, Integers, Labels, ProductSpace, Space
 
 NOTIONS = ("central", "local", "metric")
 

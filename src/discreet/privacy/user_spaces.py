@@ -21,8 +21,7 @@ from ..errors import InvalidInput, InWords, Unsupported, WrongType
 from ..exact.arrays import Array, IntArray
 from ..exact.integers import is_integer
 from ..exact.rationals import as_fraction
-from ..products import ProductSpace
-from ..spaces import Counts, Grid, Integers, Labels, Space
+from ..spaces import Counts, Grid, Integers, Labels, ProductSpace, Space
 
 #: The spaces that the lemmas are about. A subclass may answer anything, so the lemmas do not hold for it.
 BUILT_IN = (Counts, Integers, Grid, Labels, ProductSpace)

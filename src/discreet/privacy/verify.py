@@ -11,16 +11,16 @@ import numpy as np
 
 from ..errors import InvalidInput, Unsupported, arg
 from ..exact.arrays import FloatArray
-from ..exact.kernels import Kernel, Noise, Response
+from ..exact.base import Kernel
+from ..exact.kernels import Noise, Response
 from ..exact.lattice import Lattice
 from ..exact.laws import Gaussian
 from ..exact.products.kernel import Product
 from ..exact.projective import Projective
 from ..exact.rationals import Number, as_fraction, bound_up, claimed, text_up
 from ..exact.tables import Table
-from ..products import ProductSpace
 from ..report import Fact, Json, NoTruthValue, Report, Result, Section, Terms, plain, question, stamped
-from ..spaces import Counts, Grid, Integers, Space
+from ..spaces import Counts, Grid, Integers, ProductSpace, Space
 from . import pairs
 from .all_pairs import of_user_space
 from .gaussian import GaussianEvidence

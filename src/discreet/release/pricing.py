@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Protocol, TypeVar
 
 from ..errors import InvalidInput, arg
-from ..exact.kernels import Noise
 from ..exact.laws import Gaussian
 from ..exact.rationals import as_fraction, claimed, text_up
 from ..ledger.budget import Cost
@@ -135,9 +134,9 @@ def _rho_of(mechanism: Mechanism) -> Fraction | None:
 
     Read off the noise itself and what the judge proved: a mechanism's file may state any other figure.
     """
-    kernel, certificate = mechanism.kernel, mechanism.certificate
-    if isinstance(kernel, Noise) and isinstance(kernel.law, Gaussian) and not kernel.own:
-        return 1 / (2 * kernel.law.sigma2)
+    noise, certificate = mechanism.kernel.noise, mechanism.certificate
+    if noise is not None and isinstance(noise.law, Gaussian) and not noise.own:
+        return 1 / (2 * noise.law.sigma2)
     if math.isinf(certificate.epsilon) or certificate.delta:
         return None
     return Fraction(certificate.epsilon) ** 2 / 2

@@ -41,8 +41,9 @@ def read_guess(guess: object, space: Space) -> Guess:
         The true values.
     """
     size = space.size or 0
-    if guess is None and isinstance(space, Grid):
-        return Guess(_two_centres(space), "40% and 30% of the people live around two centres, the others anywhere")
+    if guess is None and space.as_grid is not None:
+        shares = _two_centres(space.as_grid)
+        return Guess(shares, "40% and 30% of the people live around two centres, the others anywhere")
     if guess is None or (isinstance(guess, str) and guess == "uniform"):
         return Guess(np.full(size, 1 / size), f"all {size:,} values are equally frequent")
     if isinstance(guess, Reconstruction):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +12,7 @@ from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
 from ...optimise.families import FAMILIES
 from ...privacy.notions import read_notion, usual_notion
-from ...spaces import Counts, Grid, Labels, Space
+from ...spaces import Space
 from ...wording import listed
 
 #: Range of epsilon for a family that does not state its own.
@@ -78,8 +77,7 @@ def options_for(
         The notion of privacy: "central" (adjacent counts), "local" (any two values) or "metric" (per unit of
         distance); by default what the named family is proved for, or else what is usual for such values.
     """
-    firsts = {Counts: ("n", "space"), Labels: ("space",), Grid: ("grid", "space")}[type(space)]
-    fitting = [family for family in FAMILIES.offered("plan") if family.parameters[0] in firsts]
+    fitting = [family for family in FAMILIES.offered("plan") if family.parameters[0] in space.parameters]
     if named is not None:
         chosen = FAMILIES.built_by(named) if callable(named) else FAMILIES.find(named, "plan", "a family for surveys")
         if chosen not in fitting or chosen is None:
@@ -96,16 +94,8 @@ def _option(family: Family, space: Space, notion: str) -> Option:
     if family.kind in ("response", "points"):
         # any two values alike: the nearest two are one unit apart
         return Option(family, space, space.unit if notion == "metric" else Fraction(1), Fraction(1))
-    reach = _diameter(space)
+    reach = space.diameter
     return Option(family, space, 1 / reach if notion == "local" else Fraction(1), reach)
-
-
-def _diameter(space: Space) -> Fraction:
-    """Return the largest distance of two values, rounded up."""
-    if isinstance(space, Grid):
-        squared = (space.rows - 1) ** 2 + (space.cols - 1) ** 2
-        return space.unit * Fraction(math.isqrt(squared * 10**12 - 1) + 1, 10**6)
-    return Fraction((space.size or 2) - 1)
 
 
 def shown(epsilon: Fraction) -> str:

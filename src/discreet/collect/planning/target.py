@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import InvalidInput, Unsupported
 from ...estimation.statistics import indicator
 from ...exact.arrays import FloatArray
-from ...spaces import Counts, Grid, Space
+from ...spaces import Space
 from ...wording import percent, rounded
 
 #: Examples of target errors, for messages.
@@ -102,7 +102,7 @@ def current_target(target_error: str | None, wanted: str | None) -> str | None:
 def read_target(text: object, space: Space, argument: str = "target_error") -> TargetError:
     """Read a target error as people write it; ``argument`` is its name in errors.
 
-    >>> from discreet.spaces import Labels
+    >>> from discreet.spaces import Counts, Labels
     >>> read_target("±2 points", Labels(["yes", "no"])).error
     0.02
     >>> read_target("share of 0..3 ±1.5 points", Counts(100)).statistic
@@ -114,11 +114,11 @@ def read_target(text: object, space: Space, argument: str = "target_error") -> T
         raise InvalidInput.must_be(argument, EXAMPLES, text)
     phrase = " ".join(text.lower().split())
     if match := _MEAN.fullmatch(phrase):
-        if not isinstance(space, Counts):
+        if not space.is_line:
             raise Unsupported(f"a mean is for counts, and these values are {space.noun}s.", f"Ask for {EXAMPLES}.")
         return TargetError("mean", _margin(match["margin"], text, argument), text, "mean")
     if match := _MAP.fullmatch(phrase):
-        if not isinstance(space, Grid):
+        if space.as_grid is None:
             raise Unsupported(f"a map needs a grid, and these values are {space.noun}s.", f"Ask for {EXAMPLES}.")
         metres = 1000 if match["unit"] == "km" else 1
         return TargetError("map", _margin(match["margin"], text, argument) * metres, text)
@@ -145,7 +145,7 @@ def _margin(number: str, text: str, argument: str) -> float:
 def _of(values: str, space: Space) -> tuple[object, ...]:
     """Read one value, or a range of counts."""
     ends = re.fullmatch(r"(\d+)\s*(?:\.\.|-|to)\s*(\d+)", values)
-    if ends is not None and isinstance(space, Counts):
+    if ends is not None and space.is_line:
         statistic: tuple[object, ...] = ("range", int(ends[1]), int(ends[2]))
         indicator(space, statistic)
         return statistic

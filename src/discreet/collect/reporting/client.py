@@ -184,7 +184,7 @@ class Client:
         part = Participation(
             person, about, self._service, collection, str(exact.to_json()["sha256"]),
             positive_integer(draws, "draws"), self._epsilon(exact),
-            self._radius if isinstance(exact.inputs, Grid) else None,
+            None if exact.inputs.as_grid is None else self._radius,
         )  # fmt: skip
         return Offer(
             _text(described, "title"), _text(described, "question"), exact, chosen, part,
@@ -255,13 +255,14 @@ class Client:
     def _epsilon(self, mechanism: Mechanism) -> Fraction:
         """Return epsilon of one draw between any two values, or on a map between any two places within the radius."""
         try:
-            if isinstance(mechanism.inputs, Grid):
+            grid = mechanism.inputs.as_grid
+            if grid is not None:
                 if self._radius is None:
                     raise InvalidInput(
                         f"for places, give the distance in metres within which they are protected: {arg('radius')}."
                     )
                 near = verify(mechanism, "metric").epsilon
-                apart = farthest_centres(mechanism.inputs, self._radius)
+                apart = farthest_centres(grid, self._radius)
                 epsilon = math.inf if math.isinf(near) else claimed(near) * apart
             else:
                 anywhere = mechanism.local_epsilon

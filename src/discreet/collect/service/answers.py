@@ -20,7 +20,6 @@ from ...estimation.methods import estimate
 from ...estimation.result import Estimate
 from ...exact.arrays import FloatArray
 from ...report import Json, stamped
-from ...spaces import Counts
 from ..collection import Collection
 from ..stores.base import ReportStore
 from .logs import LOGGER
@@ -265,7 +264,7 @@ def fake_effect(fit: Estimate) -> dict[str, Json]:
     """
     size = len(fit.distribution)
     statistics: dict[str, FloatArray] = {}
-    if isinstance(fit.space, Counts):
+    if fit.space.is_line:
         statistics["mean"] = np.arange(size, dtype=float)
     elif size <= MAX_SHARES:
         statistics = {f"share of {fit.space.value(k)}": np.eye(1, size, k)[0] for k in range(size)}

@@ -12,7 +12,7 @@ from ...plots import Chart, beside
 from ...plots.chart import values_of
 from ...plots.maps import in_squares, maps_beside, square_map
 from ...plots.reconstruction import bars, cumulative
-from ...spaces import Counts, Grid
+from ...spaces import Grid
 from ...wording import percent
 from .. import spikes
 from .reporting import MOST_BAND
@@ -41,8 +41,8 @@ def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
     space = estimate.space
     level = 0.95 if isinstance(band, bool) else band
     heading = title or title_of(estimate, len(estimate.problem.groups))
-    if isinstance(space, Grid):
-        return _maps(estimate, space, heading)
+    if space.as_grid is not None:
+        return _maps(estimate, space.as_grid, heading)
     reports = _reports(estimate)
     seen = "Bars: the estimate." + (" Dots: the raw reports." if reports is not None else "")
     notes = list(estimate.notes)
@@ -55,7 +55,7 @@ def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
             limits = None
     if limits is not None:
         seen += f" Lines: a {percent(level)} interval for each value by itself."
-    if not isinstance(space, Counts):
+    if not space.is_line:
         return _ranked(estimate, reports, limits, heading, seen, notes)
     values = values_of(space)
     first = bars(values, space.noun, estimate.distribution, reports, limits, "Probability of each count", seen, *notes)

@@ -16,7 +16,6 @@ from ...plots.counts import label
 from ...privacy.certificate import Certificate
 from ...privacy.notions import BETWEEN
 from ...report import Bar, Bullets, Fact, Part, Picture, Prose, Report, Section, Table, Terms
-from ...spaces import Counts, Grid
 from ...wording import noun, percent, plural, rounded
 from .. import spikes
 from ..intervals.questions import COVERS, Answers
@@ -198,7 +197,7 @@ def band_level(estimate: Estimate, level: float) -> float | bool:
 
 def _picture(estimate: Estimate, level: float) -> Picture:
     what = "Noise moves reports away from the truth; the estimate undoes that on average."
-    if isinstance(estimate.space, Grid):
+    if estimate.space.as_grid is not None:
         seen = "Darker cells have more people. An estimate of 0 does not mean that nobody is there."
     else:
         seen = "Bars show the estimate, lines its intervals and dots the raw reports, where they are drawn."
@@ -256,7 +255,7 @@ def _place(best: int, worst: int) -> str:
 def _distribution(of: Answers, most: int, level: float, beside: Sequence[tuple[str, FloatArray]] = ()) -> Section:
     made, size = table(of, most, level, beside), len(of.distribution)
     parts: list[Part] = []
-    if isinstance(of.space, Counts):
+    if of.space.is_line:
         if size > most:
             parts.append(Prose("In ranges; a report saved as .json has every value.", tone="note"))
     else:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import Unsupported
-from ...spaces import Counts, Grid
 from ..intervals.questions import Answers, Interval, quantile_name
 from ..statistics import indicator
 
@@ -78,7 +77,7 @@ def distribution_json(of: Answers) -> dict[str, Any]:
         "values": [of.space.value(k) for k in range(len(of.distribution))],
         "distribution": of.distribution.tolist(),
     }
-    if isinstance(of.space, Counts):
+    if of.space.is_line:
         content |= {"mean": of.mean(), "variance": of.variance()}
         content["quantiles"] = {str(q): of.quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95)}
     return content
@@ -86,7 +85,7 @@ def distribution_json(of: Answers) -> dict[str, Any]:
 
 def _statistics(of: Answers) -> list[tuple[str, Any]]:
     """In words, and as what :meth:`Answers.interval` takes."""
-    if isinstance(of.space, Counts):
+    if of.space.is_line:
         quantiles = [(quantile_name(q), ("quantile", q)) for q in (0.25, 0.5, 0.75)]
         return [("mean", "mean"), ("variance", "variance"), *quantiles]
     likeliest = np.argsort(-of.distribution, kind="stable")[:5].tolist()
@@ -147,7 +146,7 @@ class Likely:
 def distribution_lines(of: Answers, most: int, level: float) -> list[Likely]:
     """The distribution in at most so many lines: counts in their order, in ranges where they are many; all else by
     probability, the likeliest first, with the places that they may have."""
-    return _in_order(of, most, level) if isinstance(of.space, Counts) else likeliest(of, most, level)
+    return _in_order(of, most, level) if of.space.is_line else likeliest(of, most, level)
 
 
 def _in_order(of: Answers, most: int, level: float) -> list[Likely]:
@@ -177,7 +176,7 @@ def likeliest(of: Answers, most: int, level: float) -> list[Likely]:
     p = of.distribution
     least = 0.5 * 10.0 ** -decimals(of)
     chosen = [k for k in np.argsort(-p, kind="stable")[:most].tolist() if len(p) <= most or abs(p[k]) >= least]
-    most_ranked = MOST_RANKED_PLACES if isinstance(of.space, Grid) else MOST_RANKED
+    most_ranked = MOST_RANKED if of.space.as_grid is None else MOST_RANKED_PLACES
     if len(p) > most_ranked and not of.cells_are_quick:
         return [Likely(k, k, of.space.value(k), float(p[k])) for k in chosen]
     try:

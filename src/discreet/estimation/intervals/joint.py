@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import InvalidInput, Unsupported
 from ...exact.arrays import FloatArray
 from ...exact.integers import is_integer
-from ...products import ProductSpace
+from ...spaces import ProductSpace
 from ..statistics import Reconstruction, indicator, numbers, read_share, read_weights
 from .questions import Answers, Interval
 

@@ -21,11 +21,8 @@ from functools import cached_property
 import numpy as np
 
 from ...exact.arrays import FloatArray
-from ...exact.kernels import Response
-from ...exact.products.kernel import Product
-from ...exact.projective import Projective
+from ...exact.base import Probabilities
 from ..algebra import NumericalFailure, cholesky, gram, inverse, left_solve, left_times, single_threaded_blas, times
-from ..model.columns import block
 from ..model.models import Geometric
 from ..model.problem import Group, Problem
 from . import intervals
@@ -141,45 +138,34 @@ class Unbiased:
         groups = self._problem.groups
         if any(group.outputs.size is None for group in groups):
             return False
-        simple = len(groups) == 1 and (
-            groups[0].alpha is not None or isinstance(groups[0].kernel, Response | Projective)
-        )
-        if len(groups) == 1 and isinstance(groups[0].kernel, Product):
-            return all(truths * reports <= MOST_ENTRIES for truths, reports in groups[0].kernel.sizes)
+        simple = len(groups) == 1 and (groups[0].alpha is not None or groups[0].kernel.scatters)
+        if len(groups) == 1 and groups[0].kernel.factor_sizes:
+            return all(truths * reports <= MOST_ENTRIES for truths, reports in groups[0].kernel.factor_sizes)
         return simple or sum(group.size * int(group.outputs.size or 0) for group in groups) <= MOST_ENTRIES
 
     def weights(self, f: FloatArray) -> FloatArray | None:
         """g with A g = f, or None where there is none (the reports alone do not determine the statistic)."""
         if not self.possible:
             return None
+        if len(self._problem.groups) > 1:
+            return self._solved(f)
         group = self._problem.groups[0]
-        if len(self._problem.groups) == 1 and group.alpha is not None:
+        if group.alpha is not None:
             model = Geometric(group.alpha, self.shares)
             return np.asarray(model.unfold(f) / model.factors)
-        if len(self._problem.groups) == 1 and isinstance(group.kernel, Response):
-            kernel = group.kernel
-            other = kernel.other / kernel.total
-            return np.asarray((f - other * f.sum()) * (kernel.total / (kernel.stay - kernel.other)))
-        if len(self._problem.groups) == 1 and isinstance(group.kernel, Projective):
-            # of f - c by the sums over hyperplanes; a constant c needs no reports, and the mean leaves least variance
-            projective, c = group.kernel, float(f.mean())
-            everywhere = np.zeros(projective.points)
-            everywhere[: len(f)] = f - c
-            gain = float(projective.own_chance - projective.other_chance)
-            return np.asarray(c + projective.hyperplane_sums(everywhere) / gain)
-        if len(self._problem.groups) == 1 and isinstance(group.kernel, Product):
-            return _of_product(group.kernel, f)
-        return self._solved(f)
+        weights = group.kernel.unbiased_weights(f)
+        if weights is not None:
+            return weights
+        return _of_product(group.kernel, f) if group.kernel.factor_sizes else self._solved(f)
 
     @cached_property
     def cells(self) -> Cells | None:
         """What the share of each single value rests on, under projective response; None for other mechanisms."""
         group = self._problem.groups[0]
-        if len(self._problem.groups) > 1 or not isinstance(group.kernel, Projective):
+        if len(self._problem.groups) > 1 or group.kernel.hit_chances is None:
             return None
-        kernel = group.kernel
-        own, other = float(kernel.own_chance), float(kernel.other_chance)
-        hits = np.clip(kernel.hyperplane_sums(self.shares)[: group.size], 0.0, 1.0)
+        own, other = group.kernel.hit_chances
+        hits = np.clip(group.kernel.hit_shares(self.shares), 0.0, 1.0)
         return Cells(hits, other + (own - other) * self._p, own, other)
 
     @cached_property
@@ -205,13 +191,13 @@ class Unbiased:
         return g if good else None
 
 
-def _of_product(kernel: Product, f: FloatArray) -> FloatArray | None:
+def _of_product(kernel: Probabilities, f: FloatArray) -> FloatArray | None:
     """Weights by those of the parts: an inverse of each part's matrix, the shortest one where there are several."""
-    g = f.reshape(kernel.truths)
-    for axis, (part, (truths, reports)) in enumerate(zip(kernel.parts, kernel.sizes, strict=True)):
+    g = f.reshape([truths for truths, _ in kernel.factor_sizes])
+    for axis, (part, (truths, reports)) in enumerate(zip(kernel.factors, kernel.factor_sizes, strict=True)):
         if reports < truths:
             return None
-        A = block(part, np.arange(truths), np.arange(reports))
+        A = part.block(np.arange(truths), np.arange(reports))
         with single_threaded_blas(A.size):
             try:
                 unfolded = inverse(A) if truths == reports else A.T @ inverse(A @ A.T)
@@ -225,7 +211,7 @@ def _of_product(kernel: Product, f: FloatArray) -> FloatArray | None:
 
 def _whole(group: Group) -> FloatArray:
     assert group.outputs.size is not None
-    return block(group.kernel, np.arange(group.size), np.arange(group.outputs.size))
+    return group.kernel.block(np.arange(group.size), np.arange(group.outputs.size))
 
 
 def effective(u: FloatArray, g: FloatArray, people: int) -> float:

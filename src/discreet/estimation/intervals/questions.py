@@ -17,9 +17,6 @@ import numpy as np
 
 from ...errors import InvalidInput, meant
 from ...exact.arrays import FloatArray
-from ...exact.kernels import Noise, Response
-from ...exact.lattice import Lattice
-from ...exact.projective import Projective
 from ...report import Json, Prose, Report, Result, Section, Table, Terms, stamped
 from ...spaces import Space
 from ...wording import percent, rounded
@@ -274,10 +271,10 @@ class IntervalInputs:
         Profiles are trusted where noise stays near the truth, and not at all under randomised response (where they
         held the truth in as few as 79% of the surveys).
         """
-        kernels = [part for group in self.likelihood.problem.groups for part in group.factors]
-        if all(isinstance(kernel, Response | Projective) for kernel in kernels):
+        kernels = [part for group in self.likelihood.problem.groups for part in group.kernel.factors]
+        if all(kernel.scatters for kernel in kernels):
             return math.inf
-        return 1.0 if all(isinstance(kernel, Noise | Lattice) for kernel in kernels) else FAR_SHORTER
+        return 1.0 if all(kernel.stays_near for kernel in kernels) else FAR_SHORTER
 
     @property
     def cells(self) -> Cells | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -16,16 +17,13 @@ import numpy as np
 from ...channels import Channel
 from ...errors import InvalidInput, Unsupported, WrongType, arg
 from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
+from ...exact.base import Probabilities
 from ...exact.bits import SeededBits
-from ...exact.kernels import Kernel, Noise, Response
-from ...exact.laws import GeometricTails
-from ...exact.products.kernel import Product, factors_of
-from ...exact.projective import Projective
+from ...exact.kernels import WIDEST, Noise
 from ...exact.tables import Table
 from ...mechanism import Mechanism
-from ...spaces import Counts, Integers, Space
+from ...spaces import Counts, Space
 from ..algebra import single_threaded_blas
-from .columns import WIDEST, block
 from .reports import ambiguity_notes, counted_reports, raw_reports
 
 #: The most true values that can be estimated: half a gigabyte for a million of them.
@@ -45,8 +43,8 @@ def _spread(places: IntArray, values: Array, size: int) -> FloatArray:
     return spread
 
 
-class _Matrix:
-    """A matrix of floats that somebody handed in, as the little of a kernel that is needed here."""
+class _Matrix(Probabilities):
+    """A matrix of floats that somebody handed in."""
 
     def __init__(self, values: FloatArray) -> None:
         self._values = values
@@ -59,6 +57,10 @@ class _Matrix:
 
     def backward(self, values: FloatArray) -> FloatArray:
         return np.asarray(self._values @ values)
+
+    @property
+    def is_constant(self) -> bool:
+        return bool(np.ptp(self._values, axis=0).max() <= 1e-15)
 
 
 #: Maximum number of people whose reports without an end are drawn one by one; of more, all are drawn at once.
@@ -89,7 +91,7 @@ class Group:
 
     truths: Space
     outputs: Space
-    kernel: Kernel
+    kernel: Probabilities
     reports: IntArray
     counts: IntArray
     subject: object
@@ -105,15 +107,10 @@ class Group:
         return self.truths.size
 
     @property
-    def factors(self) -> tuple[Kernel, ...]:
-        """The kernels of the parts of a product; any other kernel alone."""
-        return factors_of(self.kernel)
-
-    @property
     def alpha(self) -> float | None:
         """The ratio of two-sided geometric noise; None for everything else."""
-        kernel = self.kernel
-        return float(kernel.law.ratio) if _is_geometric(kernel) else None  # type: ignore[attr-defined]
+        ratio = self.kernel.geometric_ratio
+        return None if ratio is None else float(ratio)
 
     def whole(self, counts: Array | None = None) -> FloatArray:
         """How often each of finitely many outputs was reported, from counts of those that occurred."""
@@ -123,8 +120,8 @@ class Group:
     @cached_property
     def _wide(self) -> tuple[Noise, int] | None:
         """For noise that leaves the range of the truths: the same noise on a range with room for all reports."""
-        kernel = self.kernel
-        if not isinstance(kernel, Noise) or kernel.clamp == (0, self.size - 1) == kernel.truths:
+        kernel = self.kernel.noise
+        if kernel is None or kernel.clamp == (0, self.size - 1) == kernel.truths:
             return None
         low = min(0, int(self.reports[0])) - 1 if kernel.clamp[0] is None else kernel.clamp[0]
         high = max(self.size - 1, int(self.reports[-1])) + 1 if kernel.clamp[1] is None else kernel.clamp[1]
@@ -134,21 +131,22 @@ class Group:
     @cached_property
     def _in_pieces(self) -> bool:
         """Whether noise is looked up report by report: laws of single truths, and reports too far out for a range."""
-        assert isinstance(self.kernel, Noise) and self._wide is not None
+        noise = self.kernel.noise
+        assert noise is not None and self._wide is not None
         wide = self._wide[0]
         low, high = wide.clamp
-        return wide.own != self.kernel.own or int(high) - int(low) > WIDEST  # type: ignore[arg-type]
+        return wide.own != noise.own or int(high) - int(low) > WIDEST  # type: ignore[arg-type]
 
     @cached_property
     def _far(self) -> tuple[BoolArray, FloatArray]:
         """Which reports lie so far outside the truths that Fourier transforms lose them, and their columns."""
-        kernel = self.kernel
-        assert isinstance(kernel, Noise)
+        kernel = self.kernel.noise
+        assert kernel is not None
         far = (self.reports < 0) | (self.reports >= self.size)
         if far.any():
-            likeliest = block(kernel, np.array([0, self.size - 1]), self.reports).max(axis=0)
+            likeliest = kernel.block(np.array([0, self.size - 1]), self.reports).max(axis=0)
             far &= likeliest < FOURIER_RELATIVE_MASS * float(kernel.law.floats(0, 0)[0])
-        columns = block(kernel, np.arange(self.size), self.reports[far]) if far.any() else np.zeros((self.size, 0))
+        columns = kernel.block(np.arange(self.size), self.reports[far]) if far.any() else np.zeros((self.size, 0))
         return far, columns
 
     def forward(self, p: FloatArray) -> FloatArray:
@@ -180,7 +178,7 @@ class Group:
 
     def block(self, truths: IntArray | None = None) -> FloatArray:
         """P(report | truth) at the reports that occurred, for these truths or for all."""
-        return block(self.kernel, np.arange(self.size) if truths is None else truths, self.reports)
+        return self.kernel.block(np.arange(self.size) if truths is None else truths, self.reports)
 
     def redrawn(self, p: FloatArray, rng: np.random.Generator) -> Group:
         """As many people again, with truths from this distribution."""
@@ -191,7 +189,8 @@ class Group:
             return replace(self, reports=reports[counts > 0], counts=counts[counts > 0].astype(np.int64))
         if self.outputs.size is None:
             values = np.repeat(np.arange(self.size), truths)
-            drawn = self.kernel.sampler().draw(values, SeededBits(int(rng.integers(2**63))))
+            assert self.kernel.noise is not None  # nothing else has reports without an end
+            drawn = self.kernel.noise.sampler().draw(values, SeededBits(int(rng.integers(2**63))))
             reports, counts = np.unique(drawn, return_counts=True)
             return replace(self, reports=reports.astype(np.int64), counts=counts.astype(np.int64))
         chances = np.maximum(self.kernel.forward(p), 0.0)
@@ -205,7 +204,7 @@ class Group:
         while True:
             first = -reach if low is None else max(low, -reach)
             reports = np.arange(first, self.size + reach, dtype=np.int64)
-            chances = np.maximum(p @ block(self.kernel, np.arange(self.size), reports), 0.0)
+            chances = np.maximum(p @ self.kernel.block(np.arange(self.size), reports), 0.0)
             if chances.sum() > p.sum() * (1 - NEGLIGIBLE_TAIL) or len(reports) > MAX_WINDOW:
                 return reports, chances
             reach *= 4
@@ -331,48 +330,44 @@ def _group(data: object, mechanism: object, over: object, raw: bool) -> Group:
             argument="reports" if raw else "counts",
         )
     places, counts = places[counts > 0], counts[counts > 0]
-    if _is_geometric(kernel):
-        return _clamped(truths, kernel, places, counts, mechanism)
+    if kernel.noise is not None and kernel.geometric_ratio is not None:
+        return _clamped(truths, kernel.noise, kernel.geometric_ratio, places, counts, mechanism)
     group = Group(truths, outputs, kernel, places, counts, mechanism)
     _refuse_impossible(group)
     return group
 
 
-def _is_geometric(kernel: Kernel) -> bool:
-    """Whether this is two-sided geometric noise, the same for every truth."""
-    if not isinstance(kernel, Noise) or kernel.own or not isinstance(kernel.law, GeometricTails):
-        return False
-    return kernel.law == GeometricTails.two_sided(kernel.law.ratio)
-
-
-def _clamped(truths: Space, kernel: Kernel, reports: IntArray, counts: IntArray, mechanism: object) -> Group:
+def _clamped(
+    truths: Space, noise: Noise, ratio: Fraction, reports: IntArray, counts: IntArray, mechanism: object
+) -> Group:
     """Geometric noise with reports beyond 0..n counted at its ends.
 
     Nothing is lost: the probabilities of all reports beyond an end fall by the same ratio with every step of the
     truth, so they tell the same about it as a report of the end itself.
     """
-    assert isinstance(kernel, Noise) and truths.size is not None
+    assert truths.size is not None
     last = truths.size - 1
     places, which = np.unique(np.clip(reports, 0, last), return_inverse=True)
     totals = np.zeros(len(places), np.int64)
     np.add.at(totals, which, counts)
-    a, (low, high) = float(kernel.law.ratio), kernel.clamp  # type: ignore[attr-defined]
+    a, (low, high) = float(ratio), noise.clamp
     beyond = 0.0
     for outside, past in ((low is None, -reports), (high is None, reports - last)):
         if outside:  # P(j | i) = (1-a)/(1+a) a^|i-j| there, and a^|i-end|/(1+a) at a clamped end
             there = past >= 0
             beyond += float(counts[there] @ (math.log1p(-a) + past[there] * math.log(a)))
-    return Group(truths, truths, Noise(kernel.law, (0, last), (0, last)), places, totals, mechanism, beyond)
+    return Group(truths, truths, Noise(noise.law, (0, last), (0, last)), places, totals, mechanism, beyond)
 
 
-def _spaces(mechanism: object, over: object) -> tuple[Space, Space, Kernel]:
+def _spaces(mechanism: object, over: object) -> tuple[Space, Space, Probabilities]:
     if isinstance(mechanism, Mechanism):
         inputs: Space = mechanism.inputs
-        outputs, kernel = mechanism.outputs, mechanism.kernel
+        outputs: Space = mechanism.outputs
+        kernel: Probabilities = mechanism.kernel
     else:
         channel = Channel.of(mechanism)
         inputs, outputs = channel.inputs, channel.outputs
-        kernel = channel.source if isinstance(channel.source, Table) else _Matrix(channel.matrix)  # type: ignore[assignment]
+        kernel = channel.source if isinstance(channel.source, Table) else _Matrix(channel.matrix)
     if over is None:
         if inputs.size is None:
             raise InvalidInput(
@@ -388,30 +383,17 @@ def _spaces(mechanism: object, over: object) -> tuple[Space, Space, Kernel]:
         raise InvalidInput(
             f"this mechanism has its own range of true values already ({inputs!r}); drop {arg('over', over)}."
         )
-    if isinstance(inputs, Integers) and inputs.low is not None and inputs.low > 0:
+    least = inputs.ends[0] if inputs.ends else None
+    if least is not None and least > 0:
         raise InvalidInput(
-            f"{arg('over', 'Counts(n)', 'n')} begins at 0, and this mechanism takes counts from {inputs.low} on only."
+            f"{arg('over', 'Counts(n)', 'n')} begins at 0, and this mechanism takes counts from {least} on only."
         )
     return over, outputs, kernel
 
 
-def _refuse_useless(kernel: Kernel) -> None:
+def _refuse_useless(kernel: Probabilities) -> None:
     """A mechanism whose reports have the same distribution whatever the truth."""
-    if isinstance(kernel, Product):
-        for part in kernel.parts:
-            _refuse_useless(part)
-        return
-    if isinstance(kernel, Response):
-        useless = kernel.stay == kernel.other
-    elif isinstance(kernel, Projective):
-        useless = kernel.inside == kernel.outside
-    elif isinstance(kernel, Table):
-        useless = bool((kernel.codes == kernel.codes[0]).all() and len(set(kernel.totals)) == 1)
-    elif isinstance(kernel, _Matrix):
-        useless = bool(np.ptp(kernel.matrix(), axis=0).max() <= 1e-15)
-    else:
-        useless = False  # noise around the truth always says something
-    if useless:
+    if kernel.is_constant:
         raise InvalidInput(
             "this mechanism carries no information: its reports are equally likely whatever the truth, so nothing "
             "can be estimated from them.",
@@ -422,8 +404,8 @@ def _refuse_useless(kernel: Kernel) -> None:
 
 def _refuse_impossible(group: Group) -> None:
     """Reports that no truth can give: another mechanism made them, or the range of truths is too small."""
-    if isinstance(group.kernel, Projective) or (isinstance(group.kernel, Response) and group.kernel.other):
-        return  # every report has a chance
+    if group.kernel.reaches_everything:
+        return
     with single_threaded_blas(group.size * len(group.reports)):
         chances = group.forward(np.full(group.size, 1 / group.size))
     wrong = np.flatnonzero(~(chances > SMALLEST_CHANCE))

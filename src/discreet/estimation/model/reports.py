@@ -11,8 +11,7 @@ import numpy as np
 from ...errors import InvalidInput, InWords, WrongType, arg
 from ...exact.arrays import Array, IntArray
 from ...exact.integers import read_integers
-from ...products import ProductSpace
-from ...spaces import Space
+from ...spaces import ProductSpace, Space
 
 
 def ambiguity_notes(data: object, outputs: Space, people: int) -> tuple[str, ...]:

@@ -26,10 +26,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.linalg.blas import dsyrk
 
 from ...exact.arrays import FloatArray, IntArray
-from ...exact.kernels import Noise
+from ...exact.kernels import WIDEST, Noise
 from ..algebra import banded_cholesky
 from ..interior import Newton
-from ..model.columns import WIDEST
 from ..model.problem import Group, Problem
 
 #: d J: by how much the largest of A (q / u) may be too small, as a share of it. Its sums are rounded by more.
@@ -62,8 +61,8 @@ def fitting(problem: Problem) -> Banded | None:
 
 
 def _has_windows(group: Group) -> bool:
-    kernel = group.kernel
-    if not isinstance(kernel, Noise) or kernel.truths[0] not in (None, 0):
+    noise = group.kernel.noise
+    if noise is None or noise.truths[0] not in (None, 0):
         return False
     return int(group.reports[-1]) - int(group.reports[0]) + group.size <= WIDEST
 
@@ -80,8 +79,8 @@ class _Columns:
     """
 
     def __init__(self, group: Group, least: float) -> None:
-        kernel = group.kernel
-        assert isinstance(kernel, Noise)
+        kernel = group.kernel.noise
+        assert kernel is not None
         self._size, self._reports, self._least = group.size, group.reports, least
         self._own = [self._row(i, law.low, law.floats(*law.support)) for i, law in enumerate(kernel.own[: self._size])]
         self._shared = self._size - len(self._own)

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
-from ...spaces import Counts, Grid, Space
+from ...exact.arrays import BoolArray, FloatArray, IntArray
+from ...spaces import Space
 from ..algebra import NumericalFailure, cholesky, gram, symmetric_times
 from ..interior import MOST_IDLE, Solution
 from ..model.problem import Problem
@@ -116,7 +116,7 @@ def solve(
             break
         wanted = _peaks(g / c, space)
         if model.problem.places <= SMALL:  # more values a step, for fewer steps: pays while a step is cheap
-            wanted |= _around(np.isin(np.arange(model.size), active), space)
+            wanted |= space.neighbour_maximum(np.isin(np.arange(model.size), active))
         new = np.flatnonzero(wanted & (g * mass > c * (1 + tolerance / 4)))
         new = np.setdiff1d(new[np.argsort(-g[new] / c[new])][:MOST_NEW], active)
         active = np.concatenate([active, new])
@@ -157,25 +157,7 @@ def _accelerate(
 
 def _peaks(x: FloatArray, space: Space) -> BoolArray:
     """Where x is at least as large as at all neighbours; where there are none (labels), everywhere."""
-    if not isinstance(space, Grid | Counts):
-        return np.ones(len(x), bool)
-    return np.asarray(x >= _highest(x, space))
-
-
-def _around(chosen: BoolArray, space: Space) -> BoolArray:
-    """The chosen places and their neighbours."""
-    return np.asarray(_highest(chosen, space)) if isinstance(space, Grid | Counts) else chosen
-
-
-def _highest(x: Array, space: Grid | Counts) -> Array:
-    """The largest of x at each place and its neighbours."""
-    highest = x.reshape(space.rows, space.cols) if isinstance(space, Grid) else x
-    for _ in range(highest.ndim):  # the largest of 3 in a line, then of 3 x 3; each line comes first once
-        line, highest = highest, highest.copy()
-        np.maximum(highest[1:], line[:-1], out=highest[1:])
-        np.maximum(highest[:-1], line[1:], out=highest[:-1])
-        highest = highest.T
-    return highest.ravel()
+    return np.asarray(x >= space.neighbour_maximum(x))
 
 
 # ------------------------------------------------------------------------------------------------ Newton steps

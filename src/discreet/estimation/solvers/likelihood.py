@@ -7,15 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from ...exact.arrays import FloatArray, IntArray
-from ...exact.kernels import Noise
-from ...exact.kernels import Response as ResponseKernel
-from ...exact.lattice import Lattice
-from ...exact.products.kernel import Product
-from ...exact.projective import Projective
 from .. import interior
 from ..algebra import NumericalFailure, left_solve, single_threaded_blas
 from ..interior import Model, Solution, gap_of
-from ..model.columns import block
 from ..model.models import Dense, Geometric, Response
 from ..model.problem import Problem
 from . import banded, gradients, large, response
@@ -54,27 +48,21 @@ class Likelihood:
             group = problem.groups[0]
             if group.alpha is not None:
                 return Geometric(group.alpha, group.whole() / problem.people)
-            if isinstance(group.kernel, ResponseKernel):
-                kernel, whole = group.kernel, group.whole() / problem.people
-                other = kernel.other / kernel.total
-                return Response(other, (kernel.stay - kernel.other) / kernel.total, whole)
+            if group.kernel.response is not None:
+                return Response(*group.kernel.response, group.whole() / problem.people)
         narrow = banded.fitting(problem)
         if narrow is not None:
             return narrow
         reports = sum(len(group.reports) for group in problem.groups)
         work = problem.size * reports * min(problem.size, reports)
-        if all(isinstance(group.kernel, Projective) for group in problem.groups):
-            if work > MOST_WORK_ON_POINTS:
-                return Structured(problem)
-        elif all(isinstance(group.kernel, Lattice) for group in problem.groups):
-            if work > MOST_WORK_ON_MAPS:
-                return Structured(problem)
-        elif work > MOST_WORK and all(
-            isinstance(group.kernel, Noise | Lattice | ResponseKernel | Projective | Product)
-            for group in problem.groups
-        ):
-            return Structured(problem)
-        return self._dense()
+        if all(group.kernel.reports_are_sets for group in problem.groups):
+            limit = MOST_WORK_ON_POINTS
+        elif problem.truths.as_grid is not None and all(group.kernel.stays_near for group in problem.groups):
+            limit = MOST_WORK_ON_MAPS
+        else:
+            limit = MOST_WORK
+        structured = all(group.kernel.has_structure for group in problem.groups)
+        return Structured(problem) if structured and work > limit else self._dense()
 
     def _dense(self) -> Dense:
         return Dense(self.problem.block(), self.problem.counts / self.problem.people)
@@ -107,7 +95,7 @@ class Likelihood:
     def _maximise(self, costs: FloatArray | None, start: FloatArray | None) -> Solution:
         model = self.model
         if isinstance(model, Structured):
-            if all(isinstance(group.kernel, Projective) for group in self.problem.groups):
+            if all(group.kernel.reports_are_sets for group in self.problem.groups):
                 found = gradients.solve(model, self.tolerance, costs, self.inverse() if start is None else start)
             else:
                 found = large.solve(model, self.tolerance, costs, start)
@@ -161,10 +149,9 @@ class Likelihood:
     def inverse(self) -> FloatArray | None:
         """q A^-1: if it has no negative entry it is the maximum ([F] proposition 3). None where there is no inverse."""
         model, group = self.model, self.problem.groups[0]
-        if len(self.problem.groups) == 1 and isinstance(group.kernel, Projective):
-            kernel = group.kernel
-            own, other = float(kernel.own_chance), float(kernel.other_chance)
-            hits = kernel.hyperplane_sums(group.whole() / group.people)[: group.size]
+        if len(self.problem.groups) == 1 and group.kernel.hit_chances is not None:
+            own, other = group.kernel.hit_chances
+            hits = group.kernel.hit_shares(group.whole() / group.people)
             return np.asarray((hits - other) / (own - other))
         if len(self.problem.groups) > 1 or group.outputs.size != group.size:
             return None
@@ -179,6 +166,6 @@ class Likelihood:
                 if isinstance(model, Dense) and model.A.shape == (group.size, group.size):
                     return model.unfold(model.q)
                 everything = np.arange(group.size)
-                return left_solve(block(group.kernel, everything, everything), group.whole() / group.people)
+                return left_solve(group.kernel.block(everything, everything), group.whole() / group.people)
             except NumericalFailure:
                 return None

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...exact.arrays import FloatArray, IntArray
-from ...spaces import Grid, Space
+from ...spaces import Space
 from ..interior import Products, Solution
 from . import em
 from .likelihood import Likelihood
@@ -75,14 +75,14 @@ LARGE_MAP, MANY_REPORTS = 20_000, 100_000
 
 def is_large_map(space: Space) -> bool:
     """Whether this is a map of so many cells that the maximum of the likelihood takes minutes."""
-    return isinstance(space, Grid) and space.size > LARGE_MAP
+    return space.as_grid is not None and space.as_grid.size > LARGE_MAP
 
 
 def search_for(space: Space) -> Search:
     """How the number of updates is looked for."""
     if is_large_map(space):
         return LARGE_MAPS
-    return MAPS if isinstance(space, Grid) else PLAIN
+    return PLAIN if space.as_grid is None else MAPS
 
 
 #: Differences of halves are found from at most so many pairs, and updates of values in all; from one pair at least.

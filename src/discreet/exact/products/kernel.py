@@ -7,24 +7,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import Array, FloatArray, IntArray
+from ..base import Ends, Kernel
 from ..bits import Bits
 from ..sampling import Sampler
 from ..tables import Table, refuse_large
-
-if TYPE_CHECKING:
-    from ..kernels import Kernel
 
 #: A part with at most so many places is multiplied as a matrix; a larger one by its structure, row by row.
 DENSE_PLACES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Product:
+class Product(Kernel):
     """Each part reports its own truth, independently: ``P((y1, y2) | (x1, x2)) = P1(y1 | x1) P2(y2 | x2)``.
 
     Truths and reports are numbered with the last part fastest.
@@ -91,6 +89,30 @@ class Product:
                 found = _by_rows(one.backward, found, axis)
         return found.ravel()
 
+    def block(self, truths: IntArray, reports: IntArray) -> FloatArray:
+        """The parts' probabilities, each worked out once for every truth and report of the part, multiplied."""
+        chances = np.ones((len(truths), len(reports)))
+        for part, own, reported in self.places(truths, reports):
+            rows, row = np.unique(own, return_inverse=True)
+            columns, column = np.unique(reported, return_inverse=True)
+            chances *= part.block(rows, columns)[np.ix_(row, column)]
+        return chances
+
+    @property
+    def factors(self) -> tuple[Kernel, ...]:
+        return self.parts
+
+    @property
+    def factor_sizes(self) -> tuple[tuple[int, int], ...]:
+        return self.sizes
+
+    @property
+    def is_constant(self) -> bool:
+        return any(part.is_constant for part in self.parts)
+
+    def reports_fill(self, size: int | None, ends: Ends | None) -> bool:
+        return False  # files keep the parts of a product, never its own kernel
+
     def sampler(self) -> Sampler:
         return _ProductSampler(self)
 
@@ -100,11 +122,6 @@ class Product:
             "parts": [one.to_json() for one in self.parts],
             "sizes": [list(size) for size in self.sizes],
         }
-
-
-def factors_of(kernel: Kernel) -> tuple[Kernel, ...]:
-    """The parts of a product; any other kernel alone."""
-    return kernel.parts if isinstance(kernel, Product) else (kernel,)
 
 
 def _by_rows(apply: Callable[[FloatArray], FloatArray], values: FloatArray, axis: int) -> FloatArray:

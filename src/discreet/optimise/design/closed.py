@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ... import losses
-from ...exact.kernels import Kernel
+from ...exact.base import Kernel
 from ...mechanism import Mechanism
 from ...mechanisms.fair import explicit_fair
 from ...mechanisms.geometric import geometric

@@ -12,7 +12,7 @@ from ... import losses, requirements, utility
 from ...channels import Channel
 from ...checking import check
 from ...errors import InvalidInput, NotCertified, Unsupported, arg
-from ...exact.kernels import Kernel
+from ...exact.base import Kernel
 from ...exact.rationals import (
     Number,
     as_fraction,

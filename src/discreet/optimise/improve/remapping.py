@@ -13,8 +13,7 @@ from ... import losses
 from ...channels import Channel
 from ...errors import Unsupported
 from ...exact.arrays import BoolArray, IntArray
-from ...exact.kernels import Kernel, Noise
-from ...exact.laws import GeometricTails
+from ...exact.base import Kernel
 from ...exact.rationals import text_up
 from ...exact.tables import Table
 from ...losses import Loss
@@ -143,10 +142,10 @@ def _optimality(mechanism: Mechanism, loss: Loss) -> tuple[bool, str]:
 
 
 def _is_truncated_geometric(kernel: Kernel) -> bool:
-    if not isinstance(kernel, Noise) or not isinstance(kernel.law, GeometricTails):
+    noise = kernel.noise
+    if noise is None or noise.geometric_ratio is None:
         return False
-    clamped = None not in kernel.truths and kernel.clamp == kernel.truths and not kernel.own
-    return clamped and kernel.law == GeometricTails.two_sided(kernel.law.ratio)
+    return None not in noise.truths and noise.clamp == noise.truths
 
 
 # ------------------------------------------------------------------------------------------------ guessing

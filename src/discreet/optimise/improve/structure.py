@@ -21,7 +21,7 @@ from ...mechanism import Mechanism
 from ...privacy.certificate import certify
 from ...privacy.verify import verify
 from ...report import Check, Json, Prose, Report, Result, Section, Terms, stamped
-from ...spaces import Counts, Grid, Space
+from ...spaces import Space
 from ...wording import rounded
 from .targets import exact_weights
 
@@ -51,7 +51,7 @@ def judge_again(source: Mechanism, outputs: Space, table: Table) -> dict[str, An
     """
     proved = source.certificate
     claim: dict[str, Any] = {"epsilon": claimed(proved.epsilon), "delta": claimed(proved.delta)} if proved.delta else {}
-    ratio = None if proved.delta or isinstance(source.inputs, Grid) else proved.ratio
+    ratio = None if proved.delta or source.inputs.as_grid is not None else proved.ratio
     certificate = certify(table, source.inputs, proved.notion, ratio=ratio, **claim)
     if proved.delta:
         certificate = replace(certificate, epsilon=proved.epsilon, delta=proved.delta)
@@ -96,7 +96,7 @@ def symmetrise(mechanism: Mechanism, prior: object = None) -> Mechanism:
     (Fraction(2, 1), Fraction(5, 3))
     """
     channel, table = exact_table(mechanism, "symmetrising")
-    if not (isinstance(channel.inputs, Counts) and isinstance(channel.outputs, Counts)):
+    if not (channel.inputs.is_line and channel.outputs.is_line):
         raise Unsupported(
             f"only counts can be counted from the other end; these values are {channel.inputs.noun}s.",
             argument="mechanism",
@@ -204,7 +204,7 @@ def derivable(mechanism: Mechanism, *, alpha: Number | None = None, epsilon: Num
     report 0, truths 0, 1, 2: 1/4 - a 1/2 < a (1/4 - a 1/4) with a = 1/2
     """
     channel, table = exact_table(mechanism, "derivability")
-    if not isinstance(channel.inputs, Counts):
+    if not channel.inputs.is_line:
         raise Unsupported(
             f"the geometric mechanism is for counts; these truths are {channel.inputs.noun}s.", argument="mechanism"
         )

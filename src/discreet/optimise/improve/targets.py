@@ -18,7 +18,6 @@ from ... import losses
 from ...channels import Channel
 from ...errors import InvalidInput, Unsupported, WrongType, arg, meant, named
 from ...exact.arrays import FloatArray, IntArray
-from ...exact.projective import Projective
 from ...exact.rationals import as_fraction, log_up
 from ...losses import Loss
 from ...mechanisms.projective import share_variance
@@ -245,7 +244,7 @@ def _share_target(limit: object, prior: object) -> ShareTarget:
 
 def _refuse_points(channel: Channel) -> None:
     """Reports that are points of a projective space are neither near a truth nor far from it."""
-    if isinstance(getattr(channel.source, "kernel", None), Projective):
+    if channel.reports_are_sets:
         raise Unsupported(
             "reports of projective response are not values, so they have no distance from the truth. Ask for "
             f"{arg('share_variance')} or {arg('likelihood_ratio')} instead."

@@ -11,8 +11,9 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import InvalidInput, NotPrivate, arg, named
+from ...exact.base import Kernel
 from ...exact.integers import positive_integer
-from ...exact.kernels import Kernel, Noise
+from ...exact.kernels import Noise
 from ...exact.laws import Finite
 from ...exact.rationals import Number, as_fraction, bound_up, float_down, read_epsilon, simplest_between, text_down
 from ...exact.tables import Table

@@ -23,11 +23,10 @@ import numpy as np
 
 from ...errors import InvalidInput, Unsupported
 from ...exact.arrays import BoolArray, FloatArray, IntArray
-from ...exact.kernels import Noise
 from ...exact.laws import Finite, GeometricTails, Law, float_log
 from ...exact.rationals import as_fraction, float_up, text_down, text_up
 from ...mechanism import Mechanism
-from ...spaces import LARGEST_INTEGER, Counts, Integers
+from ...spaces import LARGEST_INTEGER
 from ...wording import percent
 
 #: The upper end of an interval that has none: the true count may lie beyond the bound of the mechanism.
@@ -265,14 +264,14 @@ class Behaviour:
     @classmethod
     def of(cls, mechanism: Mechanism) -> Behaviour:
         """Read a mechanism whose truths and reports are counts."""
-        if not (isinstance(mechanism.inputs, Counts | Integers) and isinstance(mechanism.outputs, Counts | Integers)):
+        if not (mechanism.inputs.is_line and mechanism.outputs.is_line):
             raise Unsupported(
                 f"released cells are counts; {mechanism.family} takes {mechanism.inputs.noun}s and reports "
                 f"{mechanism.outputs.noun}s.",
                 "Choose a mechanism for counts.",
             )
-        kernel = mechanism.kernel
-        if not isinstance(kernel, Noise):
+        kernel = mechanism.kernel.noise
+        if kernel is None:
             rows = tuple(Row(0, weights) for weights in mechanism.matrix)
             return cls(rows, None, len(rows) - 1, (FREE_BELOW, FREE_ABOVE))
         least, largest = kernel.truths

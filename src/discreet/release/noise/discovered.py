@@ -21,7 +21,6 @@ import numpy as np
 from ...errors import InvalidInput
 from ...exact.arrays import FloatArray, IntArray
 from ...exact.bits import Bits
-from ...exact.kernels import Noise
 from ...exact.laws import Finite
 from ...exact.rationals import as_fraction, read_alpha
 from ...mechanism import Mechanism
@@ -120,9 +119,9 @@ class DiscoveredNoise(CellNoise):
 
     @cached_property
     def law(self) -> Finite:
-        kernel = self.naming.kernel
-        assert isinstance(kernel, Noise) and isinstance(kernel.law, Finite)
-        return kernel.law
+        noise = self.naming.kernel.noise
+        assert noise is not None and isinstance(noise.law, Finite)
+        return noise.law
 
     @property
     def reach(self) -> int:

@@ -11,7 +11,6 @@ from statistics import NormalDist
 
 from ...errors import InvalidInput, Unsupported, call
 from ...exact.integers import is_integer
-from ...exact.kernels import Noise
 from ...exact.laws import Gaussian
 from ...exact.rationals import LARGEST_EPSILON, SMALLEST_EPSILON
 from ...mechanism import Mechanism
@@ -54,8 +53,8 @@ def epsilon_for(name: str, half_width: int, level: object = Fraction(19, 20)) ->
 
     def holds(number: int) -> bool:
         noise: Mechanism = build(epsilon=_four_digits(number))
-        assert isinstance(noise.kernel, Noise)
-        return exceeds_at_most(noise.kernel.law, wide, (1 - share) / 2)
+        assert noise.kernel.noise is not None
+        return exceeds_at_most(noise.kernel.noise.law, wide, (1 - share) / 2)
 
     first, last = -9 * 9000, 2 * 9000 + 4000  # 1e-9 and 500
     assert _four_digits(first) == SMALLEST_EPSILON and _four_digits(last) == LARGEST_EPSILON

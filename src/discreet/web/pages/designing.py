@@ -32,7 +32,6 @@ from ...optimise.improve.priors import NAMES as PRIORS
 from ...optimise.improve.priors import named_prior
 from ...properties import PROPERTIES
 from ...report import Picture, Report, Table, Terms
-from ...spaces import Counts
 from ...wording import rounded
 from ..frame.answers import page, piece
 from ..frame.jobs import Jobs, Step
@@ -322,8 +321,8 @@ def _price(found: Designed, code: str) -> str:
 
 def _table(mechanism: Mechanism) -> str:
     """The probabilities as exact fractions, a row for each true count."""
-    assert isinstance(mechanism.inputs, Counts)
-    size = mechanism.inputs.n + 1
+    size = mechanism.inputs.size
+    assert size is not None  # designs are for the counts 0..n
     lines = (",".join(str(mechanism.probability(i, j)) for j in range(size)) for i in range(size))
     return "\n".join(lines) + "\n"
 

@@ -12,10 +12,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from .errors import InvalidInput, InWords
-from .exact.arrays import FloatArray
-from .exact.rationals import as_fraction
-from .report import Json
+from ..errors import InvalidInput, InWords
+from ..exact.arrays import FloatArray
+from ..exact.rationals import as_fraction
+from ..report import Json
 
 #: The ellipsoid of WGS84: its equatorial radius in metres, and the square of its eccentricity.
 EQUATOR, FLATTENING = 6_378_137.0, 1 / 298.257223563

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
-from .errors import ForeignValue, InvalidInput, InWords, Unsupported, WrongType
-from .exact.arrays import Array, IntArray
-from .exact.integers import to_numpy
-from .report import Json
-from .spaces import Space, space_from
+from ..errors import ForeignValue, InvalidInput, InWords, Unsupported, WrongType
+from ..exact.arrays import Array, IntArray
+from ..exact.integers import to_numpy
+from ..report import Json
+from .base import Description, Space
+from .kinds import space_from
 
 #: Combinations are numbered by 64-bit integers, and tables of them are for smaller spaces still.
 MOST_COMBINATIONS = 2**31
@@ -36,7 +36,7 @@ class Combination(tuple[Any, ...]):
 
 
 @dataclass(frozen=True)
-class ProductSpace:
+class ProductSpace(Space):
     """Tuples with one value of each part: the answers of one person to several questions.
 
     The last part changes fastest in the order of the tuples. Tuples have no common distance, and no two of them are
@@ -58,7 +58,6 @@ class ProductSpace:
     parts: tuple[Space, ...]
     name: ClassVar[str] = "product"
     noun: ClassVar[str] = "combination"
-    unit: ClassVar[Fraction] = Fraction(1)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", tuple(self.parts))
@@ -153,14 +152,11 @@ class ProductSpace:
     def distance(self, a: object, b: object) -> float | Array:
         raise Unsupported(_NO_DISTANCE, "Measure the parts one by one.")
 
-    def neighbours(self) -> None:
-        return None
-
     def to_json(self) -> dict[str, Json]:
         return {"kind": self.name, "parts": [one.to_json() for one in self.parts]}
 
     @classmethod
-    def from_json(cls, description: dict[str, Any]) -> ProductSpace:
+    def from_json(cls, description: Description) -> ProductSpace:
         """The space with this description."""
         if description.get("kind") != cls.name or not isinstance(description.get("parts"), list):
             raise InvalidInput(f"not the description of a product of spaces: {description!r}.", argument="description")
