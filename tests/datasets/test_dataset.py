@@ -50,6 +50,7 @@ def test_a_plan_is_shown_with_the_ledgers_decision_and_then_released(visits: dc.
     released = plan.release(folder / "out")
     assert dc.verify_bundle(folder / "out", ledger=folder / "visits.ledger").holds
     assert [str(one.epsilon) for one in visits.budget] == ["10", "1", "9"]
+    assert str(visits.budget) == "epsilon 9 left of epsilon 10" and str(visits.budget.spent) == "epsilon 1"
     assert plan.preview().verdict == "recorded" and plan.release().rows() == released.rows()
 
 

@@ -241,7 +241,7 @@ def check_dataset(declared: Declaration) -> tuple[str, ...]:
     try:
         if declared.ledger_place is not None:
             refuse_other_terms(Ledger.open(declared.ledger_place), declared)
-    except InvalidInput as problem:
+    except (InvalidInput, UnreadableFile) as problem:
         problems.append(str(problem))
     return tuple(problems)
 

@@ -204,6 +204,9 @@ class Cost:
         if min(self.epsilon, self.delta, self.rho or 0) < 0:
             raise InvalidInput("a cost is not negative: what was spent is never given back.")
 
+    def __str__(self) -> str:
+        return amount_text(self)
+
     def __add__(self, other: Cost) -> Cost:
         rho = None if self.rho is None or other.rho is None else self.rho + other.rho
         return Cost(self.epsilon + other.epsilon, self.delta + other.delta, rho)

@@ -14,7 +14,7 @@ from ..datasets.editions import bind_edition, edition_file, refuse_other_file
 from ..datasets.making import refuse_other_terms
 from ..engines.sources import Data, Source, open_source
 from ..errors import InvalidInput, WrongType, arg
-from ..ledger.budget import Cost
+from ..ledger.budget import Cost, amount_text
 from ..ledger.ledger import Ledger, Recorded
 from ..questions.domains import split_domain
 from ..questions.question import Question, asked_table, read_question
@@ -39,6 +39,9 @@ class Budget(NamedTuple):
     total: Cost
     spent: Cost
     left: Cost
+
+    def __str__(self) -> str:
+        return f"{amount_text(self.left)} left of {amount_text(self.total)}"
 
 
 class Dataset:

@@ -166,7 +166,7 @@ def _steps(request: Request, name: str) -> tuple[str, ...]:
         return tuple(steps)
     if request.weights is None:
         steps.append(
-            "The worst truth under L0? Yes: EM is best, whatever else is asked for."
+            "The worst truth under L0? Yes: EM is best, whichever of the seven properties are required."
             if name == "EM"
             else "The worst truth: the linear program decides."
         )

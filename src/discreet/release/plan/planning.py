@@ -131,19 +131,19 @@ def _notes(
     return notes + [note for base in bases for note in source.column_notes(base.table, sorted(base.columns))]
 
 
-#: A delta above this is questioned: so often the guarantee may fail altogether.
+#: The delta above which a plan warns: a mechanism may reveal everything with this probability.
 _LARGE_DELTA = Fraction(1, 100)
 
 
 def _doubtful(drafts: Sequence[Draft], unit: str, cost: Cost) -> list[str]:
-    """What is allowed, and hardly meant: groups of one unit each, and a guarantee that may often fail."""
+    """Return notes on what is allowed and rarely meant: groups of one unit each, and a large delta."""
     notes = []
     if unit != ROW and any(column.casefold() == unit.casefold() for draft in drafts for column in draft.asked.by):
         notes.append(f"{unit} is the unit, and is grouped by: each group has one {unit} or none. Is that meant?")
     if cost.delta > _LARGE_DELTA:
         notes.append(
-            f"the delta is {text_up(cost.delta, 3)}: so often the guarantee may fail altogether. A delta is far below "
-            "one over the number of people."
+            f"the delta is {text_up(cost.delta, 3)}: with this probability a release may reveal everything about "
+            "someone. Choose a delta far below one over the number of people."
         )
     return notes
 

@@ -85,7 +85,7 @@ def error_meanings(columns: Iterable[ErrorColumn], unit: str) -> dict[str, str]:
     {'certain_low': 'the true count is never below this'}
     """
     bounded = "" if unit == ROW else "; the true count is the one after the contribution bound"
-    return {one.name: f"{one.meaning}{bounded if one.name == 'low' else ''}" for one in columns}
+    return {one.name: f"{one.meaning}{bounded if one.name in ('low', 'certain_low') else ''}" for one in columns}
 
 
 #: The version of a bundle's files. Version 1 has no edition in the tables; version 3 states the template of the page.
