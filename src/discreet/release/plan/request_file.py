@@ -205,16 +205,17 @@ def _read(file: Path) -> dict[str, Any]:
         raise UnreadableFile(f"{file} is not TOML: {problem}.", "Texts stand in quotes.") from None
 
 
-def _asks_dataset(content: Mapping[str, Any]) -> bool:
+def _asks_dataset(content: Mapping[str, object]) -> bool:
     """Return whether a question is asked of a dataset file; any other data set is a name."""
-    return isinstance(content.get("dataset"), str) and is_declaration(content["dataset"])
+    dataset = content.get("dataset")
+    return isinstance(dataset, str | Path) and is_declaration(str(dataset))
 
 
-def _check_fields(content: Mapping[str, Any]) -> None:
+def _check_fields(content: Mapping[str, object]) -> None:
     fixed = {*FIXED} - {"dataset"} if _asks_dataset(content) else set()
     for name in content:
         if name in fixed:
-            raise fixed_in(Path(content["dataset"]).name, name, name)
+            raise fixed_in(Path(str(content["dataset"])).name, name, name)
         if name in STAMP:
             if content[name] != STAMP[name]:
                 raise InvalidInput.must_be(name, f"{STAMP[name]!r}", content[name])
