@@ -74,7 +74,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with data, its declaration and ledger, and a request file of the same question."""
+    """Return a folder with data, its declaration and ledger, and request files of the same question."""
     folder = tmp_path_factory.mktemp("prepared")
     (folder / "data").mkdir()
     write_people(folder / "data" / "visits.csv")
@@ -82,6 +82,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run("dataset", "new", "data/visits.csv", *OPTIONS[2:], "--budget", 10, "--yes", cwd=folder)
     places = ("--ledger", "visits.ledger", "-o", "out")
     run("release", SQL, *OPTIONS, *ASK, *places, "--plan", "--write", "request.toml", cwd=folder)
+    run("release", SQL, *ASK, "--plan", "--write", "short.toml", cwd=folder)
     return folder
 
 
@@ -119,6 +120,8 @@ Q2 = ("--data", "visits_q2.csv", "--edition", "Q2")
         (("request.toml", "--plan"), RELEASED | {"request file": 1}),
         (("request.toml",), RELEASED | {"request file": 1}),
         (("request.toml", *Q2, "-o", "new"), RELEASED | {"request file": 1}),
+        (("short.toml", "--plan"), DECLARED | {"request file": 1}),
+        (("short.toml", *Q2, "-o", "new"), DECLARED | {"request file": 1}),
     ],
 )
 def test_a_command_does_everything_once(line: tuple[object, ...], done: dict[str, int], here: Path, work: Work) -> None:

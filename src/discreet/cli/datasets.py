@@ -239,15 +239,12 @@ def _say_budget(ledger: Ledger | None) -> None:
 
 
 def find_dataset(questions: list[str], data: str | None, dataset: str | None) -> Declaration | None:
-    """Return the declaration that a command means; None for a command that says all by options or in a request."""
+    """Return the declaration that a question by options means; None where the options say everything."""
     from ..datasets.declaration import ENDING, Declaration
     from ..datasets.finding import find_declaration, is_declaration
     from ..errors import InvalidInput, arg, named
     from ..questions.question import asked_table
-    from ..release.plan.request_file import is_request_file
 
-    if is_request_file(questions):
-        return None
     if dataset is not None:
         if is_declaration(dataset):
             return Declaration.open(dataset)
@@ -262,8 +259,9 @@ def find_dataset(questions: list[str], data: str | None, dataset: str | None) ->
 
 
 def plan_declared(
-    declared: Declaration, questions: list[str], data: str | None, ledger: str | None, fields: Mapping[str, object]
-) -> BoundPlan:
+    declared: Declaration, questions: str | Sequence[str], data: str | None, ledger: str | None,
+    fields: Mapping[str, object],
+) -> BoundPlan:  # fmt: skip
     """Return the plan of questions to a declared data set; what it fixes cannot be given."""
     from ..release.dataset import Dataset
 
@@ -276,8 +274,8 @@ def plan_declared(
     return opened.plan(questions, **given)  # type: ignore[arg-type]  # every field is read there
 
 
-def show_declared(plan: BoundPlan, out: Path | None, page: Path | None, json: bool) -> None:
-    """Show the plan and what the ledger would decide, and leave with that decision."""
+def show_declared(plan: BoundPlan, out: Path | None, page: Path | None, json: bool) -> str | None:
+    """Show the plan and what the ledger would decide; return that verdict."""
     outlook = plan.preview(out) if plan.is_open else None
     report = plan.report(outlook=outlook)
     if page is not None:
@@ -292,7 +290,7 @@ def show_declared(plan: BoundPlan, out: Path | None, page: Path | None, json: bo
         refused = outlook is not None and outlook.verdict == "refused"
         how = "" if refused else f"; to release, leave --plan out{' and give -o' if out is None else ''}"
         say(f"no row was read and nothing was spent{how}")
-    decide(outlook is None or outlook.verdict != "refused")
+    return None if outlook is None else outlook.verdict
 
 
 def release_declared(plan: BoundPlan, out: Path | None, yes: bool, json: bool) -> None:

@@ -15,7 +15,9 @@ from .datasets import find_dataset, plan_declared, release_declared, say_release
 from .output import Json, Page, decide, print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:
+    from ..datasets.declaration import Declaration
     from ..engines.sources import Source
+    from ..release.dataset import BoundPlan
     from ..release.plan.plan import Plan
     from ..release.plan.request import ReleaseRequest, RequestFields
     from ..release.plan.request_file import RequestFile
@@ -86,41 +88,44 @@ def release(
     """Answer "how many?" from a table, privately, and write a bundle that can be published and re-checked.
 
     A request file (.toml) holds all of it: `discreet release request.toml`. Beside it, only --data, --ledger, -o and
-    --edition may be given; they replace what the file says.
+    --edition may be given; they replace what the file says. One that names a dataset file fixes the ledger too.
 
     Example: `discreet release "SELECT site, COUNT(*) FROM doctor_visits GROUP BY site" --data data/doctor_visits.csv.gz
     --unit person --max-groups 1 --domain site=1..6 --epsilon 1 --ledger study.ledger -o by_site/`
     """
     from ..errors import InvalidInput
 
-    declared = find_dataset(questions, data, dataset)
-    if declared is not None:
-        if (page is not None and not plan) or write is not None:
-            raise InvalidInput("a question to a dataset has a page with --plan, and no request file.", argument="write")
-        question_plan = plan_declared(declared, questions, data, ledger, _fields(context))
-        if not plan:
-            release_declared(question_plan, out, yes, json)
-            return
-        refuse_unwritable(page, [".html"], "a page")
-        show_declared(question_plan, out, page, json)
-    with _words_of_a_file(questions):
-        asked = _asked(context, questions)
     if page is not None and not plan:
         raise InvalidInput(
             "--page goes with --plan.", "The page of a release is index.html in the folder of -o.", argument="page"
         )
     if write is not None and not plan:
         raise InvalidInput("--write goes with --plan.", "Look at the plan before it is run.", argument="write")
-    if not plan:
-        _release(questions, asked, json)
-        return
     with _words_of_a_file(questions):
-        planned, source = asked.plan()
-    refuse_unwritable(page, [".html"], "a page")
-    verdict = _show_plan(planned, asked, source, page, json)
+        file = _request_file(context, questions)
+        declared = find_dataset(questions, data, dataset) if file is None else _dataset_of(file)
+    if declared is not None:
+        with _words_of_a_file(questions):
+            question_plan, out = _bound_plan(context, questions, declared, file)
+        if not plan:
+            release_declared(question_plan, out, yes, json)
+            return
+        refuse_unwritable(page, [".html"], "a page")
+        verdict, missing = show_declared(question_plan, out, page, json), ""
+    else:
+        with _words_of_a_file(questions):
+            asked = _asked(context, questions, file)
+        if not plan:
+            _release(questions, asked, json)
+            return
+        with _words_of_a_file(questions):
+            planned, source = asked.plan()
+        refuse_unwritable(page, [".html"], "a page")
+        verdict, out = _show_plan(planned, asked, source, page, json), asked.out
+        missing = "" if asked.ledger else " --ledger PATH"
     if write is not None:
-        _write(context, write, questions)
-        places = f"{'' if asked.ledger else ' --ledger PATH'}{'' if asked.out else ' -o FOLDER'}"
+        _write(context, write, questions, declared)
+        places = f"{missing}{'' if out else ' -o FOLDER'}"
         released_by = "" if verdict == "refused" else f"; to release: discreet release {write}{places}"
         typer.echo(f"written to {write}{released_by}", err=json)
     if verdict is not None:
@@ -177,26 +182,60 @@ def _release(questions: list[str], asked: _Asked, json: bool) -> None:
     say_release(released, source, asked.data, book, out, json)
 
 
-def _asked(context: typer.Context, questions: list[str]) -> _Asked:
-    """Return what a file or the options ask; a request file is read once."""
+def _request_file(context: typer.Context, questions: list[str]) -> RequestFile | None:
+    """Return the request file that asks, if one does; it says what is asked, and is read once."""
+    from ..errors import InvalidInput
+    from ..release.plan.request_file import is_request_file, open_request
+
+    if not is_request_file(questions):
+        return None
+    for name in _typed(context):
+        if name != "edition":
+            option = f"--{name.replace('_', '-')}"
+            raise InvalidInput(f"{questions[0]} says what is asked.", f"Leave {option} out, or change the file.")
+    return open_request(questions[0])
+
+
+def _dataset_of(file: RequestFile) -> Declaration | None:
+    """Return the declaration that a request file asks; None where it says everything itself."""
+    from ..datasets.declaration import Declaration
+
+    return None if file.dataset is None else Declaration.open(file.dataset)
+
+
+def _places(context: typer.Context, file: RequestFile | None) -> dict[str, str]:
+    """Return where things are: by the options, else by the request file."""
+    from ..release.plan.fields import PLACES
+
+    given = {name: str(context.params[name]) for name in PLACES if context.params[name] is not None}
+    return given if file is None else file.places | given
+
+
+def _bound_plan(
+    context: typer.Context, questions: list[str], declared: Declaration, file: RequestFile | None
+) -> tuple[BoundPlan, Path | None]:
+    """Return the plan of a question to a declared data set, and the folder of its bundle."""
+    fields, places = dict(_fields(context)), _places(context, file)
+    if file is not None:
+        other = context.params["data"] is not None  # the edition of the file is not that of other data
+        stated = {name: value for name, value in file.fields.items() if not (other and name == "edition")}
+        fields = stated | fields
+    asked = questions if file is None else file.questions
+    plan = plan_declared(declared, asked, places.get("data"), places.get("ledger"), fields)
+    return plan, Path(places["out"]) if "out" in places else None
+
+
+def _asked(context: typer.Context, questions: list[str], file: RequestFile | None) -> _Asked:
+    """Return what a file or the options ask."""
     from ..addresses import read_address
     from ..errors import InvalidInput
-    from ..release.plan.fields import PLACES
     from ..release.plan.request import read_request
-    from ..release.plan.request_file import is_request_file, open_request
     from ..release.protection import WHOSE
 
-    given = _fields(context)
-    places = {name: str(context.params[name]) for name in PLACES if context.params[name] is not None}
+    given, places = _fields(context), _places(context, file)
     names = set()
-    if is_request_file(questions):
-        for name in given:
-            if name != "edition":
-                option = f"--{name.replace('_', '-')}"
-                raise InvalidInput(f"{questions[0]} says what is asked.", f"Leave {option} out, or change the file.")
-        file = open_request(questions[0])
-        request = _of_this_edition(file, given.get("edition"), places.get("data"))
-        places = file.places | places
+    if file is not None:
+        request = _of_this_edition(file, given.get("edition"), context.params["data"])
         if file.data is not None:
             names.add(read_address(file.data).dataset)
     else:
@@ -279,8 +318,8 @@ def _read(name: str, value: object) -> object:
     return value.split(",") if name == "split" and isinstance(value, str) else value
 
 
-def _write(context: typer.Context, file: Path, questions: list[str]) -> None:
-    """Write the request of this command line to a file, as it was typed."""
+def _write(context: typer.Context, file: Path, questions: list[str], declared: Declaration | None) -> None:
+    """Write the request of this command line to a file, as it was typed, and the dataset file that it asks."""
     from ..errors import InvalidInput
     from ..release.plan.fields import PLACES
     from ..release.plan.request_file import is_request_file, write_request
@@ -289,6 +328,8 @@ def _write(context: typer.Context, file: Path, questions: list[str]) -> None:
         raise InvalidInput(f"{questions[0]} is a request file already.", f"Leave {arg('write')} out.")
     places = {name: context.params[name] for name in PLACES}
     fields = {name: value if name == "mechanism" else _read(name, value) for name, value in _typed(context).items()}
+    if declared is not None:
+        fields["dataset"] = str(declared.path)
     write_request(file, questions, **places, **cast("RequestFields", fields))
 
 

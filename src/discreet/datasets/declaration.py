@@ -36,6 +36,9 @@ ENDING = ".toml"
 #: What the file is, for messages.
 _WHAT = "a dataset file"
 
+#: Fields that a declaration and its ledger fix: another value would be another data set, or a second budget.
+FIXED = ("unit", "unit_name", "relation", "dataset", "encoding", "ledger")
+
 
 @dataclass(frozen=True)
 class DeclaredTable:
@@ -318,7 +321,12 @@ class Declaration(Result):
 
     def fixed(self, field: str) -> InvalidInput:
         """Return the error of a field that is given although this declaration fixes it."""
-        return InvalidInput(f"{named(field)} is declared in {self.name}.", f"Edit {self.name} to change it.")
+        return fixed_in(self.name, field, named(field))
+
+
+def fixed_in(file: str, field: str, shown: str) -> InvalidInput:
+    """Return the error of a field that is given although a dataset file fixes it."""
+    return InvalidInput(f"{shown} is declared in {file}.", f"Edit {file} to change it.", argument=field)
 
 
 def _shown_address(text: str) -> str:

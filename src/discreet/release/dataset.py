@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn, Unpack, cast
 
 from ..addresses import read_address
 from ..datasets.columns import DeclaredColumn
-from ..datasets.declaration import Declaration, DeclaredTable
+from ..datasets.declaration import FIXED, Declaration, DeclaredTable
 from ..datasets.editions import bind_edition, edition_file, refuse_other_file
 from ..datasets.making import refuse_other_terms
 from ..engines.sources import Data, Source, open_source
@@ -25,12 +25,9 @@ from ..unit import read_unit_name
 from .counts import Outlook, foresee, release_plan
 from .plan.plan import Plan
 from .plan.planning import plan_request
-from .plan.request import Domain, ReleaseRequest, RequestFields, read_request
+from .plan.request import Domain, RequestFields, read_request
 from .publish.recorded import recorded_answer
 from .publish.released import Release
-
-#: Fields that the declaration and its ledger fix: another value would be another data set, or a second budget.
-FIXED = ("unit", "unit_name", "relation", "dataset", "encoding")
 
 
 class Budget(NamedTuple):
@@ -199,7 +196,7 @@ class Dataset:
         if self._edition:
             overrides = (f"data: {data}" if isinstance(data, str) else "data in memory", *overrides)
         place = data if isinstance(data, str) else None
-        return BoundPlan(plan, self, table, source, place, request, overrides, encoding, named)
+        return BoundPlan(plan, self, table, source, place, overrides, encoding, named)
 
     def _sql(self, by: Sequence[str], where: str | None) -> str:
         names = [by] if isinstance(by, str) else list(by)
@@ -309,16 +306,13 @@ class BoundPlan(Result):
         The plan, which an auditor can rebuild from its request.
     overrides
         What was given instead of what is declared.
-    full_request
-        The request with everything that is declared.
     """
 
     def __init__(
         self, plan: Plan, dataset: Dataset, table: str, source: Source | None, data: str | None,
-        request: ReleaseRequest, overrides: tuple[str, ...], encoding: str | None = None, edition: str = "",
+        overrides: tuple[str, ...], encoding: str | None = None, edition: str = "",
     ) -> None:  # fmt: skip
         self.plan, self.dataset_object, self.overrides = plan, dataset, overrides
-        self.full_request = request
         self.table, self._opened, self._place = table, source, data
         self._previewed: list[Recorded | None] = []  # the answer that the last preview saw, until a release takes it
         self._encoding, self._edition = encoding, edition  # as it was named: a file's own name binds no file

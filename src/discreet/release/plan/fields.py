@@ -73,9 +73,11 @@ PLACES: dict[str, FieldWords] = {
         "Ledger that pays",
         "The ledger that pays; made by: discreet ledger init.",
         TEXT,
-        "The budget that pays, and the folder that the bundle is written to.",
+        "The budget that pays.",
     ),
-    "out": FieldWords("Name of the bundle", "The folder to write the bundle into.", TEXT),
+    "out": FieldWords(
+        "Name of the bundle", "The folder to write the bundle into.", TEXT, "The folder that the bundle is written to."
+    ),
 }
 
 

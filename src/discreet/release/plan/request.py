@@ -175,7 +175,11 @@ class ReleaseRequest:
             "Data set",
             "A dataset file: FILE.toml; by default the one in this folder that declares the table. Or the data set "
             f"these people belong to, where the file has another name; it needs {arg('edition')}.",
-            TEXT | {"description": "The data set whose people these are, where the file has another name."},
+            TEXT
+            | {
+                "description": "A dataset file (.toml), relative to the request file, which declares the data, the "
+                "unit and the ledger. Or the data set whose people these are, where the file has another name."
+            },
             "Whose people these are, and the state of their data.",
         ),
     )

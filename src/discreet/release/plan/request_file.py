@@ -3,6 +3,8 @@
 The fields are those of :class:`~.request.RequestFields` by their names, and ``questions``, ``data``, ``ledger`` and
 ``out``. Files are named relative to the request file, so that it means the same wherever it is run. Numbers with a
 point are read as they are written (0.1 is 1/10). A password is refused: a request is for everyone to read.
+
+Where ``dataset`` names a dataset file, the question is asked of that data set, and what it fixes cannot stand here.
 """
 
 from __future__ import annotations
@@ -13,9 +15,12 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
+from ...datasets.declaration import FIXED, fixed_in
+from ...datasets.finding import is_declaration
 from ...datasets.places import refuse_password, relative_path, relative_place, resolved_place
 from ...datasets.written_values import read_written_values, written_values
 from ...errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, named
@@ -61,8 +66,10 @@ class RequestFile(Result):
         The file.
     content
         What it says, by the names of its fields.
-    request
-        What is asked.
+    questions, fields
+        The SQL, and everything else that is asked, as keywords.
+    dataset
+        The dataset file that the question is asked of; None where the request says everything.
     data, ledger, out
         Where the table, the ledger and the bundle are; None where the file does not say it. Files are found from here.
 
@@ -78,10 +85,23 @@ class RequestFile(Result):
 
     path: Path
     content: Mapping[str, Json]
-    request: ReleaseRequest
+    questions: str | Sequence[str]
+    fields: Mapping[str, object]
+    dataset: str | None
     data: str | None
     ledger: str | None
     out: str | None
+
+    @cached_property
+    def request(self) -> ReleaseRequest:
+        """What is asked; a question to a data set is completed by what that declares."""
+        if self.dataset is not None:
+            raise InvalidInput(
+                f"{self.path.name} asks the dataset in {self.dataset}, which says the rest.",
+                "Ask there: dc.Dataset.open(asked.dataset).plan(asked.questions, **asked.fields).",
+                argument="dataset",
+            )
+        return read_request(self.questions, **self.fields)  # type: ignore[arg-type]  # every field is read there
 
     @property
     def places(self) -> dict[str, str]:
@@ -155,18 +175,21 @@ def open_request(path: str | Path, **changed: object) -> RequestFile:
     file = Path(path)
     content = _read(file) | changed
     try:
-        _refuse_unknown(content)
+        _check_fields(content)
         places = {name: _place(content[name], name, file.parent) for name in PLACES if name in content}
         fields = {name: _field(name, value, file.parent) for name, value in content.items() if name not in places}
         questions = fields.pop("questions", None)
         if not isinstance(questions, str | list):
             raise InvalidInput("the question is missing.", 'Write it as: questions = "SELECT ..."')
         asked = {name: value for name, value in fields.items() if name not in STAMP}
-        request = read_request(questions, **asked)  # type: ignore[arg-type]  # every field is read there
+        dataset = str(_found(str(asked.pop("dataset")), file.parent)) if _asks_dataset(content) else None
+        found = {name: places.get(name) for name in PLACES}
+        opened = RequestFile(file, content, questions, asked, dataset, found["data"], found["ledger"], found["out"])
+        if dataset is None:
+            _ = opened.request  # which reads every field
     except DiscreetError as problem:
         raise UnreadableFile.because(str(file), problem) from None
-    found = {name: places.get(name) for name in PLACES}
-    return RequestFile(file, content, request, found["data"], found["ledger"], found["out"])
+    return opened
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -182,8 +205,17 @@ def _read(file: Path) -> dict[str, Any]:
         raise UnreadableFile(f"{file} is not TOML: {problem}.", "Texts stand in quotes.") from None
 
 
-def _refuse_unknown(content: Mapping[str, object]) -> None:
+def _asks_dataset(content: Mapping[str, object]) -> bool:
+    """Return whether a question is asked of a dataset file; any other data set is a name."""
+    dataset = content.get("dataset")
+    return isinstance(dataset, str | Path) and is_declaration(str(dataset))
+
+
+def _check_fields(content: Mapping[str, object]) -> None:
+    fixed = {*FIXED} - {"dataset"} if _asks_dataset(content) else set()
     for name in content:
+        if name in fixed:
+            raise fixed_in(Path(str(content["dataset"])).name, name, name)
         if name in STAMP:
             if content[name] != STAMP[name]:
                 raise InvalidInput.must_be(name, f"{STAMP[name]!r}", content[name])
@@ -285,7 +317,7 @@ def request_text(file: Path, questions: str | Sequence[str], fields: Mapping[str
     for name, value in fields.items():
         if value is not None:
             content[name] = _written(name, value, file.parent)
-    _refuse_unknown(content)
+    _check_fields(content)
     return toml_text(content, [line.format(name=file.name) for line in _HEADING])
 
 
@@ -311,7 +343,7 @@ def _written(name: str, value: Any, folder: Path) -> Json:
             refuse_password(text, name, _WHAT)
             return relative_path(text, folder)
         return relative_place(text, name, folder, _WHAT)
-    if name in _FILES and isinstance(value, str | Path):
+    if (name in _FILES and isinstance(value, str | Path)) or _asks_dataset({name: value}):
         return relative_path(value, folder)
     if name == "mechanism" and isinstance(value, str) and Path(value).suffix:
         return relative_path(value, folder)

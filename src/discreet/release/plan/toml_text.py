@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...datasets.declaration import FIXED
 from ...datasets.toml_values import toml_key, toml_value
 from ...errors import Mention
 from ...report import Json
@@ -49,6 +50,8 @@ def request_schema() -> dict[str, Json]:
         name: {"description": words.written_help(_in_files), **words.schema} for name, words in FILE_WORDS.items()
     }
     stamp = {name: {"const": value} for name, value in STAMP.items()}
+    a_file: dict[str, Json] = {"type": "string", "pattern": r"\.[Tt][Oo][Mm][Ll]$"}
+    stated = [{"required": [name]} for name in FIXED if name in FILE_WORDS and name != "dataset"]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "discreet/request-file/1",
@@ -57,7 +60,10 @@ def request_schema() -> dict[str, Json]:
         "refused.",
         "type": "object",
         "properties": stamp | described,
-        "required": ["questions", "unit"],
+        "required": ["questions"],
+        "if": {"properties": {"dataset": a_file}, "required": ["dataset"]},
+        "then": {"not": {"anyOf": stated}},
+        "else": {"required": ["unit"]},
         "additionalProperties": False,
     }
 

@@ -22,7 +22,7 @@ class Elsewhere:
     command, python
         Lines for a terminal, and for Python.
     file
-        A request file; empty where a request file cannot say it.
+        A request file.
     """
 
     command: str
@@ -48,19 +48,9 @@ def with_dataset(sql: str, fields: Mapping[str, Json], bound: BoundPlan, out: st
         "import discreet as dc", "", f"dataset = dc.Dataset.open({place!r})", "plan = dataset.plan(",
         *_arguments(sql, fields), ")", f"released = plan.release({out!r})", "",
     ]  # fmt: skip
-    return Elsewhere(_command(sql, {"dataset": place, **fields}, out), "\n".join(lines), _file(sql, fields, bound, out))
-
-
-def _file(sql: str, fields: Mapping[str, Json], bound: BoundPlan, out: str) -> str:
-    """Return a request file, which repeats what the data set declares; it has no place for an encoding."""
-    declared, request = bound.dataset_object.declaration, bound.full_request
-    table = bound.table
-    if declared.encoding_of(table) is not None:
-        return ""
-    filled = ("unit", "unit_name", "domain", "bands", "relation", "dataset", "edition")
-    known = {name: getattr(request, name) or None for name in filled}
-    places = {"data": declared.data_of(table), "ledger": declared.ledger_place, "out": out}
-    return request_text(Path("request.toml"), sql, {**fields, **known, **places})
+    named = {"dataset": place, **fields}
+    file = request_text(Path("request.toml"), sql, {**named, "out": out})
+    return Elsewhere(_command(sql, named, out), "\n".join(lines), file)
 
 
 def _command(sql: str, options: Mapping[str, Json], out: str) -> str:
