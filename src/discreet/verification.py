@@ -22,7 +22,7 @@ from .wording import listed
 
 if TYPE_CHECKING:
     from .ledger.ledger import Ledger
-    from .release.auditing.findings import BundleReport
+    from .release.bundle.findings import BundleReport
 
 #: Maximum number of truths and reports for which a page shows all probabilities.
 _MAX_SHOWN = 60
@@ -289,13 +289,13 @@ def verify(
                 "a bundle is checked against its own claims.",
                 f"Leave {arg('epsilon')}, {arg('delta')}, {arg('notion')} out.",
             )
-        from .release.auditing.audit import verify_bundle  # imports engines, which only bundles need
+        from .release.bundle.verify import verify_bundle  # imports engines, which only bundles need
 
         return verify_bundle(path, ledger)
     if ledger is not None:
         raise InvalidInput(f"{arg('ledger')} goes with a bundle, the folder that a release wrote.")
     if (path.parent / "request.json").is_file():
-        from .release.publish.bundle import refuse_part_of_bundle
+        from .release.bundle.write import refuse_part_of_bundle
 
         refuse_part_of_bundle(path)
     subject, notes = read_subject(path)

@@ -80,4 +80,4 @@ def test_a_mechanism_file_with_two_certificates_is_refused(tmp_path):
 def test_one_reader_reads_all_json():
     """The service parses the bodies of requests by itself, where they are charged."""
     readers = [name for name, path in MODULES.items() if re.search(r"\bjson\.loads?\(", text(path))]
-    assert readers == ["release.auditing.audit"]  # what the audit itself has just written
+    assert readers == ["release.bundle.verify"]  # what the audit itself has just written

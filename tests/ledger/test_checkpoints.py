@@ -18,7 +18,7 @@ from discreet.ledger.books import STRIDE, Books
 from discreet.ledger.budget import Cost, Tally
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.stores.sqlite import SqliteSession
-from discreet.release.auditing.audit import verify_bundle
+from discreet.release.bundle.verify import verify_bundle
 from support.ledgers import WHEN, fill, forged, hold, make, pay, rebuilt, rewrite, tamper
 from support.paths import PUBLISHED
 from support.refusals import refused

@@ -21,7 +21,7 @@ from discreet.errors import InvalidInput, SourceFailed
 from discreet.ledger.budget import Cost
 from discreet.ledger.ledger import Ledger, Reservation
 from discreet.release import counts as releasing
-from discreet.release.auditing.audit import verify_bundle
+from discreet.release.bundle.verify import verify_bundle
 from support.ledgers import hold, make, pay
 from support.paths import PUBLISHED
 from support.refusals import refused

@@ -13,7 +13,7 @@ from discreet.errors import DiscreetError, WrongType
 from discreet.ledger.entries import LedgerReport
 from discreet.optimise.improve.structure import Derivability
 from discreet.properties import CheckResult
-from discreet.release.auditing.findings import BundleCheck, BundleReport
+from discreet.release.bundle.findings import BundleCheck, BundleReport
 from discreet.report import Check
 from discreet.verification import ClaimVerdict, Refutation
 from support.refusals import refused

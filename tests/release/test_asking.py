@@ -18,7 +18,7 @@ from discreet.engines.sources import open_source
 from discreet.errors import BudgetExceeded, InvalidInput, UnreadableFile
 from discreet.exact.bits import SeededBits
 from discreet.release import counts as releasing
-from discreet.release.auditing.audit import verify_bundle
+from discreet.release.bundle.verify import verify_bundle
 from discreet.release.plan.plan import plan_from_request
 from discreet.release.plan.planning import plan_release
 from support import command_line

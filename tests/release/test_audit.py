@@ -14,10 +14,10 @@ import discreet as dc
 from discreet.errors import InvalidInput, UnreadableFile
 from discreet.pages.html import page, pictures_of
 from discreet.pages.pictures import NO_PROGRAM, NOT_DRAWN, drawing_program, is_plain_svg, pictures_in
-from discreet.release.auditing import audit
-from discreet.release.auditing.audit import verify_bundle
-from discreet.release.publish.bundle import write_bundle
-from discreet.release.publish.released import Release
+from discreet.release.bundle import verify as audit
+from discreet.release.bundle.released import Release
+from discreet.release.bundle.verify import verify_bundle
+from discreet.release.bundle.write import write_bundle
 from discreet.release.tables import columns, released
 from support.bundles import BY_BOTH, FILES, ZEROS, answered, edit, edit_json, failing, seal
 from support.refusals import refused

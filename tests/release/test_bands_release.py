@@ -14,11 +14,11 @@ import pytest
 import discreet as dc
 from discreet.engines.sources import open_source
 from discreet.errors import DiscreetError, InvalidInput, UnreadableFile
+from discreet.release.bundle.frames import to_arrow
 from discreet.release.counts import countings_of
 from discreet.release.plan.plan import plan_from_request
 from discreet.release.plan.planning import plan_release
 from discreet.release.plan.request_file import open_request
-from discreet.release.publish.frames import to_arrow
 from support.command_line import run
 from support.refusals import Parts, refused
 

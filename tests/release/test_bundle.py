@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidInput
-from discreet.release.auditing.audit import verify_bundle
-from discreet.release.publish import bundle
-from discreet.release.publish.bundle import refuse_occupied, write_bundle
+from discreet.release.bundle import write as bundle
+from discreet.release.bundle.verify import verify_bundle
+from discreet.release.bundle.write import refuse_occupied, write_bundle
 from discreet.release.tables.csv_text import written
 from discreet.release.tables.released import ReleasedTable
 from support.bundles import FILES

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 import discreet as dc
-from discreet.release.publish.cross import MOST_ACROSS, cross_table, figure
+from discreet.release.bundle.cross import MOST_ACROSS, cross_table, figure
 from discreet.report import Table
 from support.bundles import BY_BOTH, ZEROS, answered
 

@@ -19,7 +19,7 @@ import discreet as dc
 from discreet.errors import InvalidInput, SourceFailed, WrongType
 from discreet.pages.html import page
 from discreet.questions.orders import canonical
-from discreet.release.auditing.audit import verify_bundle
+from discreet.release.bundle.verify import verify_bundle
 from discreet.release.noise.discovered import DiscoveredNoise
 from discreet.release.plan.plan import Plan, plan_from_request
 from discreet.release.tables.columns import LAYOUT

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 
 import discreet as dc
-from discreet.release.auditing.audit import verify_bundle
+from discreet.release.bundle.verify import verify_bundle
 from support.bundles import failing, seal
 from support.forged_bundles import (
     KINDS,

@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 import discreet as dc
 from discreet.cli.main import app
 from discreet.errors import InvalidInput, MissingExtra, Unsupported
+from discreet.release.bundle import frames
 from discreet.release.outputs import excel
 from discreet.release.outputs.csvw import csvw_metadata
 from discreet.release.outputs.registry import registry_record
-from discreet.release.publish import frames
 from support.bundles import BY_BOTH, ZEROS, answered
 from support.refusals import Parts, refused
 

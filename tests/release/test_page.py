@@ -14,12 +14,12 @@ from discreet.exact.bits import SeededBits
 from discreet.exact.rationals import text_up
 from discreet.pages.html import page
 from discreet.plots.counts import MOST_CELLS
-from discreet.release.auditing.audit import verify_bundle
+from discreet.release.bundle.guarantee import guarantee_text
+from discreet.release.bundle.report import columns_in_words
+from discreet.release.bundle.verify import verify_bundle
 from discreet.release.counts import _release
 from discreet.release.outputs.csvw import csvw_metadata
 from discreet.release.plan.planning import plan_release
-from discreet.release.publish.guarantee import guarantee_text
-from discreet.release.publish.report import columns_in_words
 from support.made_sources import Ready
 
 BY_BOTH = "SELECT site, health, COUNT(*) FROM visits WHERE year = 1 GROUP BY site, health"

@@ -9,7 +9,7 @@ import pytest
 import discreet as dc
 from discreet.engines.sources import open_source
 from discreet.exact.bits import SeededBits
-from discreet.release.auditing.audit import verify_bundle
+from discreet.release.bundle.verify import verify_bundle
 from discreet.release.counts import _release
 from discreet.release.plan.plan import plan_from_request
 from discreet.release.plan.planning import plan_release

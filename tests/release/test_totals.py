@@ -16,11 +16,11 @@ from jsonschema import Draft202012Validator
 import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.exact.bits import SeededBits
+from discreet.release.bundle.cross import count_in_figures, cross_table
 from discreet.release.counts import _release
 from discreet.release.outputs.export import export
 from discreet.release.plan.plan import plan_from_request
 from discreet.release.plan.planning import plan_release
-from discreet.release.publish.cross import count_in_figures, cross_table
 from support.bundles import DOMAIN, Made, answered, edit, edit_json, failing, seal
 from support.command_line import run
 from support.made_sources import Ready

@@ -14,7 +14,7 @@ from discreet.engines.base import Source
 from discreet.exact.arrays import IntArray
 from discreet.exact.bits import SeededBits
 from discreet.ledger.ledger import Ledger
-from discreet.release.auditing.audit import verify_bundle
+from discreet.release.bundle.verify import verify_bundle
 from discreet.release.counts import _release
 from discreet.release.plan.planning import plan_release
 from support.made_sources import Ready

@@ -21,12 +21,12 @@ from discreet.errors import DiscreetError, UnreadableFile
 from discreet.exact.bits import SeededBits
 from discreet.pages.html import page, pictures_of
 from discreet.pages.pictures import NOT_DRAWN
-from discreet.release.auditing.audit import verify_bundle
+from discreet.release.bundle.contents import MALFORMED, bundle_files
+from discreet.release.bundle.released import Release
+from discreet.release.bundle.verify import verify_bundle
 from discreet.release.counts import _release
 from discreet.release.plan.plan import Plan, plan_from_request
 from discreet.release.plan.planning import plan_release
-from discreet.release.publish.contents import MALFORMED, bundle_files
-from discreet.release.publish.released import Release
 from support.bundles import seal
 from support.forging import Change, Files, json_changes
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..datasets.declaration import Declaration
     from ..engines.sources import Source
     from ..ledger.ledger import Cost, Ledger
+    from ..release.bundle.released import Release
     from ..release.dataset import BoundPlan
-    from ..release.publish.released import Release
 
 app = typer.Typer(
     no_args_is_help=True,

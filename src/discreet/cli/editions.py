@@ -50,7 +50,7 @@ def export(
 
     Example: `discreet export by_site/ --to by_site.xlsx --to registry.yaml`
     """
-    from ..release.auditing.bundles import open_bundle
+    from ..release.bundle.open import open_bundle
     from ..release.outputs.export import export as write
 
     release = open_bundle(folder, ledger)

@@ -11,7 +11,7 @@ import typer
 from .output import Json, Page, decide, hand_over, refuse_unwritable
 
 if TYPE_CHECKING:
-    from ..release.auditing.findings import BundleReport
+    from ..release.bundle.findings import BundleReport
 
 File = Annotated[
     Path,

@@ -23,12 +23,12 @@ from ..ledger.chain import time_text
 from ..ledger.ledger import Ledger, Recorded
 from ..report import Json, Report, Result, Section, Terms
 from ..sources.encodings import UTF8
+from .bundle.recorded import recall, recorded_answer
+from .bundle.released import Release
+from .bundle.write import refuse_occupied, refuse_without_room
 from .plan.plan import Plan
 from .plan.planning import plan_request, refuse_unnamed_selection
 from .plan.request import ReleaseRequest, RequestFields, read_request
-from .publish.bundle import refuse_occupied, refuse_without_room
-from .publish.recorded import recall, recorded_answer
-from .publish.released import Release
 
 
 def release_counts(

@@ -22,12 +22,12 @@ from ..report import Json, Report, Result
 from ..sources.encodings import UTF8, read_encoding
 from ..sources.sql import quoted
 from ..unit import read_unit_name
+from .bundle.recorded import recorded_answer
+from .bundle.released import Release
 from .counts import Outlook, foresee, release_plan
 from .plan.plan import Plan
 from .plan.planning import plan_request
 from .plan.request import Domain, RequestFields, read_request
-from .publish.recorded import recorded_answer
-from .publish.released import Release
 
 
 class Budget(NamedTuple):

@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 
 import discreet as dc
-from discreet.release.auditing.audit import verify_bundle
+from discreet.release.bundle.verify import verify_bundle
 
 #: Releases one edition after the other, each into a folder of its own, until it is killed.
 CHILD = """
@@ -84,7 +84,7 @@ def test_a_release_killed_at_any_moment_leaves_nothing_half_done(tmp_path, kills
 
 def test_what_was_committed_but_not_written_is_returned_again_for_nothing(tmp_path, monkeypatch):
     """Killed between the commit and the files: asking again writes the same answer."""
-    from discreet.release.publish import released
+    from discreet.release.bundle import released
 
     table, book = tmp_path / "visits.csv", tmp_path / "visits.ledger"
     table.write_text("person,site\n1,1\n2,2\n")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
-from discreet.release.auditing.audit import verify_bundle
+from discreet.release.bundle.verify import verify_bundle
 from support.postgres_server import Server, programs, start
 from support.waiting import LIMIT_SECONDS
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dc
-from discreet.release.auditing.audit import verify_bundle
+from discreet.release.bundle.verify import verify_bundle
 from support import spark_cluster
 from support.needs import need
 from support.paths import TESTS

@@ -10,7 +10,7 @@ from ...plots.counts import label
 from ...questions.bands import written_bands
 from ...questions.groups import Groups
 from ...questions.question import Question
-from ..publish.released import Release
+from ..bundle.released import Release
 from ..tables.aligned import Aligned
 
 

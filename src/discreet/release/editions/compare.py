@@ -15,11 +15,11 @@ from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS
 from ...report import Json, Report, Result, stamped
 from ...wording import find_name, listed
-from ..auditing.bundles import open_bundle
+from ..bundle.open import open_bundle
+from ..bundle.released import Release
 from ..noise.accuracy import NO_END, read_level
 from ..noise.changes import Changes
 from ..noise.margins import Combined
-from ..publish.released import Release
 from ..tables.aligned import Aligned
 from .aligning import aligned, edition_names
 from .describing import comparison_report, editions_picture

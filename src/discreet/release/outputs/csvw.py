@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 from ...report import Json
 from ...wording import percent
-from ..publish.contents import COLUMN_MEANING, table_files
-from ..publish.released import Release
+from ..bundle.contents import COLUMN_MEANING, table_files
+from ..bundle.released import Release
 from ..tables.columns import STATUS_MEANING, error_meanings
 from ..tables.released import ReleasedTable
 from ..tables.typed_columns import Column

@@ -17,9 +17,9 @@ from ...ledger.budget import short
 from ...plots.chart import printable
 from ...plots.counts import label
 from ...wording import percent
-from ..publish.contents import COLUMN_MEANING
-from ..publish.released import Release
-from ..publish.report import columns_in_words, not_guaranteed
+from ..bundle.contents import COLUMN_MEANING
+from ..bundle.released import Release
+from ..bundle.report import columns_in_words, not_guaranteed
 from ..tables.columns import STATUS_MEANING
 from ..tables.typed_columns import Column
 

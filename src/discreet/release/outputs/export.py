@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ...errors import InvalidInput
 from ...strict_json import read_json
-from ..publish.contents import MALFORMED, SUMS
-from ..publish.frames import to_arrow
-from ..publish.released import Release
+from ..bundle.contents import MALFORMED, SUMS
+from ..bundle.frames import to_arrow
+from ..bundle.released import Release
 from .csvw import ENDING, csvw_metadata, data_files
 from .excel import write_excel
 from .registry import registry_record, yaml_text

@@ -16,8 +16,8 @@ from ...exact.rationals import float_up
 from ...privacy.relations import RELATIONS
 from ...report import Json
 from ...wording import listed, plural
+from ..bundle.released import Release
 from ..plan.describing import question_in_words
-from ..publish.released import Release
 
 #: The day of the registry's schema that records are written for.
 SCHEMA_DATE = "2026-07-15"

@@ -18,12 +18,12 @@ from ...engines.sources import open_source
 from ...errors import DiscreetError, InvalidInput
 from ...ledger.budget import Cost, amount_text
 from ...ledger.ledger import Ledger
+from ...release.bundle.released import Release
 from ...release.counts import Outlook, foresee, open_ledger, release_plan
 from ...release.dataset import Dataset
 from ...release.plan.plan import Plan
 from ...release.plan.planning import plan_request, refuse_unnamed_selection
 from ...release.plan.request import read_request
-from ...release.publish.released import Release
 from ...unit import Unit
 from .elsewhere import Elsewhere, with_data, with_dataset
 from .release_form import AS_DECLARED, ReleaseForm

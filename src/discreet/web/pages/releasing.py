@@ -20,9 +20,9 @@ from ...errors import DiscreetError, InvalidInput
 from ...ledger.budget import amount_text
 from ...ledger.ledger import Ledger
 from ...optimise.families import FAMILIES
-from ...release.auditing.bundles import open_bundle
+from ...release.bundle.open import open_bundle
+from ...release.bundle.released import Release
 from ...release.counts import Outlook
-from ...release.publish.released import Release
 from ...report import Picture
 from ..frame.answers import page, piece
 from ..frame.rendering import chart, refusal, report_body

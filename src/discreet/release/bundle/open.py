@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ...errors import Altered, call
 from ...ledger.ledger import Ledger
-from ..publish.released import Release
-from .audit import verify_bundle
+from .released import Release
+from .verify import verify_bundle
 
 
 def open_bundle(folder: str | Path, ledger: Ledger | str | Path | None = None) -> Release:

@@ -23,8 +23,8 @@ from ..plan.plan import Plan
 from ..tables.columns import LAYOUT
 from ..tables.released import ReleasedTable
 from . import frames
-from .bundle import write_bundle
 from .report import release_report
+from .write import write_bundle
 
 
 @dataclass(frozen=True, eq=False)

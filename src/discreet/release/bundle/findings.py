@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...report import Check, Json, Report, Result, Section, Table, stamped
 from ...wording import plural
-from ..publish.released import Release
+from .released import Release
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,0 @@
-"""Re-checking a bundle: its files, its tables, its words, and its ledger."""

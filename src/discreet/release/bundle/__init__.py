@@ -1,0 +1,1 @@
+"""The release, its page and its bundle: written, read and verified side by side."""

@@ -1,1 +1,0 @@
-"""What is published: the release, its bundle and its page."""
