@@ -151,11 +151,11 @@ Lookup: TypeAlias = Callable[[Plan, Ledger], Recorded | None]
 
 
 def foresee(
-    plan: Plan, source: Source, book: Ledger, out: str | Path | None = None, lookup: Lookup = recorded_answer
+    plan: Plan, source: Source, book: Ledger, out: str | Path | None = None, lookup: Lookup | None = None
 ) -> Outlook:
     """What a release of this plan would do to its ledger. Whatever would be refused for another reason is refused."""
     _refuse_other_terms(plan, book)
-    recorded = lookup(plan, book)
+    recorded = (lookup or recorded_answer)(plan, book)
     if out is not None:
         refuse_occupied(out, plan.key if recorded else None)
         refuse_without_room(out, plan.cells)
@@ -168,7 +168,7 @@ def foresee(
 
 def release_plan(
     plan: Plan, source: Source, book: Ledger, out: str | Path | None = None,
-    bind: Callable[[], None] = lambda: None, lookup: Lookup = recorded_answer,
+    bind: Callable[[], None] = lambda: None, lookup: Lookup | None = None,
 ) -> Release:  # fmt: skip
     """Release the counts of a plan, paid by this ledger.
 
@@ -180,11 +180,11 @@ def release_plan(
 
 def _release(
     plan: Plan, source: Source, book: Ledger, out: str | Path | None, bits: Bits,
-    bind: Callable[[], None] = lambda: None, lookup: Lookup = recorded_answer,
+    bind: Callable[[], None] = lambda: None, lookup: Lookup | None = None,
 ) -> Release:  # fmt: skip
     """The one path of every release; tests give it bits from a seed."""
     _refuse_other_terms(plan, book)
-    recorded = lookup(plan, book)
+    recorded = (lookup or recorded_answer)(plan, book)
     if out is not None:
         refuse_occupied(out, plan.key if recorded else None)
         refuse_without_room(out, plan.cells)

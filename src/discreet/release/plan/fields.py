@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,7 +24,8 @@ class FieldWords:
     title
         Its title in a form.
     help
-        The sentence of the command line's help and of the schema. It mentions other fields by :func:`~.errors.arg`.
+        The sentence of the command line's help and of the schema, or a function that returns it. It mentions other
+        fields by :func:`~.errors.arg`.
     schema
         The JSON schema of its values in a request file; its description where the sentence of help speaks of more
         than such a file can say.
@@ -33,16 +34,18 @@ class FieldWords:
     """
 
     title: str
-    help: str
+    help: str | Callable[[], str]
     schema: Mapping[str, Json]
     comment: str = ""
 
     def written_help(self, write: Writer) -> str:
         """Return the sentence of help with the fields it mentions written for some reader."""
-        return written(self.help, write)
+        return written(self.help if isinstance(self.help, str) else self.help(), write)
 
 
-def field_words(title: str, help: str, schema: Mapping[str, Json], comment: str = "") -> dict[str, FieldWords]:
+def field_words(
+    title: str, help: str | Callable[[], str], schema: Mapping[str, Json], comment: str = ""
+) -> dict[str, FieldWords]:
     """Return the metadata of a field."""
     return {"words": FieldWords(title, help, schema, comment)}
 
