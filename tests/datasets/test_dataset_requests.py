@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 import discreet as dc
 from datasets.conftest import SQL, write_people
 from discreet.errors import InvalidInput, UnreadableFile
+from discreet.release.dataset import BoundPlan
 from support.command_line import invoke, run
 from support.refusals import refused
 
@@ -30,6 +31,17 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def key(*line: object) -> str:
     return str(json.loads(run("release", *line, "--plan", "--json").stdout)["key"])
+
+
+def as_advised(file: str) -> BoundPlan:
+    """Return the plan of a request file by the Python that its refusal advises."""
+    asked = dc.open_request(file)
+    with pytest.raises(InvalidInput) as refusal:
+        _ = asked.request
+    advice = str(refusal.value).split("Ask there: ")[1].removesuffix(".")
+    plan = eval(advice, {"dc": dc, "asked": asked})
+    assert isinstance(plan, BoundPlan)
+    return plan
 
 
 @pytest.mark.parametrize("dataset", [(), ("--dataset", "visits.toml")])
@@ -56,11 +68,10 @@ def test_what_replaces_the_declaration_is_in_the_file_and_is_named(here: Path) -
     assert key("q.toml") == key(SQL, *ASK, *instead)
     plan = run("release", "q.toml", "--plan").stdout
     assert "domain of site" in plan and "data: visits_q2.csv" in plan
-    request = dc.open_request("q.toml")
-    bound = dc.Dataset.open(request.dataset).with_data(request.data, edition="Q2").plan(
-        request.questions, **request.fields
-    )  # fmt: skip
-    assert bound.key == key("q.toml")
+    with refused(InvalidInput, "dataset", token=".with_data(asked.data"):
+        _ = dc.open_request("q.toml").request
+    assert as_advised("q.toml").overrides == ("data: visits_q2.csv", "domain of site")
+    assert as_advised("q.toml").key == key("q.toml")
 
 
 def test_one_file_asks_about_every_edition(here: Path) -> None:
@@ -112,7 +123,7 @@ def test_python_is_told_to_ask_the_dataset(here: Path) -> None:
     request = dc.open_request(dc.write_request("q.toml", SQL, dataset="visits.toml", max_groups=1, epsilon=1))
     with refused(InvalidInput, "dataset", token="dc.Dataset.open(asked.dataset)"):
         _ = request.request
-    assert dc.Dataset.open(request.dataset).plan(request.questions, **request.fields).key == key("q.toml")
+    assert as_advised("q.toml").key == key("q.toml")
     assert "visits.toml" in request.describe()
 
 

@@ -96,9 +96,10 @@ class RequestFile(Result):
     def request(self) -> ReleaseRequest:
         """What is asked; a question to a data set is completed by what that declares."""
         if self.dataset is not None:
+            other = "" if self.data is None else ".with_data(asked.data, edition=asked.fields['edition'])"
             raise InvalidInput(
                 f"{self.path.name} asks the dataset in {self.dataset}, which says the rest.",
-                "Ask there: dc.Dataset.open(asked.dataset).plan(asked.questions, **asked.fields).",
+                f"Ask there: dc.Dataset.open(asked.dataset){other}.plan(asked.questions, **asked.fields).",
                 argument="dataset",
             )
         return read_request(self.questions, **self.fields)  # type: ignore[arg-type]  # every field is read there
