@@ -80,6 +80,6 @@ def test_forms_have_the_titles_of_the_fields() -> None:
 def test_every_field_says_all_that_is_read(name: str) -> None:
     words = FILE_WORDS[name]
     assert isinstance(words, FieldWords) and words.written_help(str).endswith(".") and words.title and words.schema
-    assert not re.search(r"--\w", words.help), "mention other fields by arg(...)"
+    assert not re.search(r"--\w", words.written_help(str)), "mention other fields by arg(...)"
     assert name in PLACES or re.search(rf"(?m)^    (\w+, )?{name}(, \w+)?$", ReleaseRequest.__doc__ or "")
     assert name in PLACES or WORDS[name] is FIELDS[name].metadata["words"]
