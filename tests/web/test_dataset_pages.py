@@ -110,6 +110,24 @@ def test_a_release_shows_what_is_left(pages: QuietPages, folder: Path) -> None:
     assert "epsilon 9 is left" in pages.look("/release/new?data=visits.toml&table=visits")
 
 
+@pytest.mark.parametrize(
+    "edit", [("visits.ledger", "other.ledger"), ("visits.csv", "o/visits.csv"), ("patient", "person")]
+)
+def test_only_what_was_looked_at_is_released(pages: QuietPages, folder: Path, edit: tuple[str, str]) -> None:
+    """The declaration is edited between the second look and the confirmation."""
+    other = dc.Ledger.create("other.ledger", dataset="visits", unit="person", epsilon=10)
+    Path("o").mkdir()
+    Path("o/visits.csv").write_bytes(Path("visits.csv").read_bytes())
+    key = re.findall(r'"key": "([0-9a-f]+)"', pages.post("/release/review", asked()))[0]
+    text = Path("visits.toml").read_text(encoding="utf-8")
+    assert edit[0] in text
+    Path("visits.toml").write_text(text.replace(*edit), encoding="utf-8")
+    assert "Look at it again" in pages.post("/release/run", {**asked(), "key": key})
+    assert not other.entries() and not dc.Ledger.open("visits.ledger").entries()
+    Path("visits.toml").write_text(text, encoding="utf-8")
+    assert "hx-redirect" in pages.ask("/release/run", {**asked(), "key": key}).headers
+
+
 def test_values_in_a_file_are_offered_and_used(folder: Path) -> None:
     Path("sites.txt").write_text("1\n2\n")
     Path("visits.toml").write_text(TEXT.replace('"1..3"', '{ from = "sites.txt" }'), encoding="utf-8")
@@ -143,7 +161,7 @@ def test_the_lines_that_are_shown_ask_the_same(pages: QuietPages, changed: dict[
     form = asked(epsilon="2") | changed
     plan = pages.post("/release/plan", form)
     assert 'role="alert"' not in plan, plan
-    key = re.findall(r'"key": "([0-9a-f]+)"', pages.post("/release/review", form))[0]
+    key = re.findall(r'"key": "([0-9a-f]{64})', pages.post("/release/review", form))[0]
     command = lines(plan, "command")
     assert "--dataset visits.toml" in command and words in command
     assert not re.search("--(unit|ledger|data) ", command)

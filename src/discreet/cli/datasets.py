@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..engines.sources import Source
     from ..ledger.ledger import Cost, Ledger
     from ..release.bundle.released import Release
+    from ..release.counts import Outlook
     from ..release.dataset import BoundPlan
 
 app = typer.Typer(
@@ -65,7 +66,7 @@ def new(
     """
     from ..addresses import read_address
     from ..datasets.declaration import refuse_existing
-    from ..datasets.making import draft_declaration, refuse_other_terms, write_dataset
+    from ..datasets.making import draft_declaration, refuse_other_terms, refuse_second_budget, write_dataset
     from ..errors import InvalidInput
     from ..ledger.budget import Terms
     from ..ledger.ledger import Ledger
@@ -85,6 +86,7 @@ def new(
     refuse_existing(declared.path)
     if budget is not None:
         Terms.new(declared.dataset, declared.unit, "add-remove", budget, delta, "sum")
+        refuse_second_budget(declared)
     else:
         assert declared.ledger_place is not None
         refuse_other_terms(Ledger.open(declared.ledger_place), declared)
@@ -100,7 +102,12 @@ def new(
         if not json:
             say(f"{declared.path}:\n")
             say(draft.text)
-        _ask("Write it?", "nothing was written", "Say --yes to write it without being asked.")
+        paid = (
+            ""
+            if budget is None
+            else f" and make {declared.ledger} with epsilon {budget} in total, which cannot be changed"
+        )
+        _ask(f"Write it{paid}?", "nothing was written", "Say --yes to write it without being asked.")
     made = write_dataset(draft, budget=budget, delta=delta, adopt=ledger is not None)
     if json:
         print_json({"file": str(declared.path), **declared.to_json(), "left": made.left().to_json()})
@@ -293,6 +300,12 @@ def show_declared(plan: BoundPlan, out: Path | None, page: Path | None, json: bo
     return None if outlook is None else outlook.verdict
 
 
+def _spending(outlook: Outlook, plan: BoundPlan) -> str:
+    from ..ledger.budget import amount_text
+
+    return f", and spend {amount_text(plan.cost, up=True)}" if outlook.verdict == "paid" else ""
+
+
 def release_declared(plan: BoundPlan, out: Path | None, yes: bool, json: bool) -> None:
     """Release a plan; on a terminal it is shown first, and the person is asked unless the ledger would refuse."""
     from ..errors import InvalidInput
@@ -302,7 +315,7 @@ def release_declared(plan: BoundPlan, out: Path | None, yes: bool, json: bool) -
     if not yes and not json and on_terminal():
         outlook = plan.preview(out)
         say(plan.report(outlook=outlook).text())
-        if outlook.verdict != "refused" and not typer.confirm("Release?"):
+        if outlook.verdict != "refused" and not typer.confirm(f"Release{_spending(outlook, plan)}?"):
             say("nothing was released and nothing was spent")
             raise typer.Exit(0)
     released = plan.release(out)

@@ -16,9 +16,8 @@ def data_name(ledger: Ledger, data: str) -> str:
     address = read_address(data)
     if not address.in_files:
         return str(address)
-    if ledger.folder is None:
-        return address.path.absolute().as_posix()
-    return Path(os.path.relpath(address.path, ledger.folder)).as_posix()
+    path = address.path.resolve()  # a link is the file that it leads to now
+    return path.as_posix() if ledger.folder is None else Path(os.path.relpath(path, ledger.folder.resolve())).as_posix()
 
 
 def edition_file(ledger: Ledger, table: str, edition: str) -> str | None:

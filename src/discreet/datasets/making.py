@@ -11,13 +11,15 @@ from pathlib import Path
 from ..addresses import read_address
 from ..engines.base import ROW
 from ..engines.sources import Source, open_source
-from ..errors import InvalidInput, UnreadableFile, arg
+from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
+from ..ledger.bindings import refuse_other_unit_name
 from ..ledger.budget import Terms
 from ..ledger.ledger import Ledger
 from ..unit import read_unit_name
 from ..wording import nearest
 from .columns import DeclaredColumn
 from .declaration import ENDING, Declaration, DeclaredTable, refuse_existing, replace_file, write_new_file
+from .finding import declarations_in
 from .places import relative_place
 from .toml_values import toml_key, toml_value
 
@@ -152,6 +154,29 @@ def spelled_column(name: str, columns: Sequence[str], argument: str) -> str:
     )
 
 
+def refuse_second_budget(declared: Declaration) -> None:
+    """Refuse a new ledger for data that another declaration in the folder has, whose ledger is its budget."""
+    assert declared.path is not None
+    try:
+        others = declarations_in(declared.path.parent)
+    except DiscreetError:
+        return  # a file that cannot be read declares nothing
+    places = {_same_place(declared.data_of(table)) for table in declared.tables}
+    for other in others:
+        if other.ledger is not None and not places.isdisjoint(
+            _same_place(other.data_of(table)) for table in other.tables
+        ):
+            raise InvalidInput(
+                f"{other.name} declares this data already, and another ledger would be a second budget.",
+                f"Use its ledger: {arg('ledger', other.ledger)}.",
+            )
+
+
+def _same_place(data: str) -> str:
+    address = read_address(data)
+    return str(address.path.resolve()) if address.in_files else str(address)
+
+
 def write_dataset(
     new: NewDataset, *, budget: object = None, delta: object = 0, relation: str = "add-remove", adopt: bool = False
 ) -> Ledger:
@@ -170,6 +195,7 @@ def write_dataset(
         refuse_other_terms(ledger, declared)
         write_new_file(file, new.text)
         return ledger
+    refuse_second_budget(declared)
     ledger, made = _unused_ledger(declared, place, budget, delta, relation)
     try:
         write_new_file(file, new.text)
@@ -240,7 +266,9 @@ def check_dataset(declared: Declaration) -> tuple[str, ...]:
             problems.append(f"{name}: {problem}")
     try:
         if declared.ledger_place is not None:
-            refuse_other_terms(Ledger.open(declared.ledger_place), declared)
+            ledger = Ledger.open(declared.ledger_place)
+            refuse_other_terms(ledger, declared)
+            refuse_other_unit_name(ledger, declared.unit_name)
     except (InvalidInput, UnreadableFile) as problem:
         problems.append(str(problem))
     return tuple(problems)

@@ -27,13 +27,17 @@ def bind(ledger: Ledger, what: Sequence[str], value: str, said: str) -> str:
     return ledger.answer(_key(what), entry, Cost(Fraction(0)), lambda: value.encode()).answer.decode()
 
 
-def refuse_other_unit_name(ledger: Ledger, name: str | None) -> None:
-    """Refuse a name of the unit other than the one of the first release; none is always right."""
-    kept = None if name is None else bound(ledger, _unit(ledger))
-    if kept not in (None, name):
+def refuse_other_unit_name(ledger: Ledger, name: str | None, *, named: bool = False) -> None:
+    """Refuse a name of the unit other than the first that a release gave it; a release without one is always right.
+
+    With ``named``, the ledger must have the name.
+    """
+    kept = name if name is None else bound(ledger, _unit(ledger))
+    if kept != name and (named or kept is not None):
+        known = "has no name" if kept is None else f"is called {kept!r} since its first release with a name"
         raise InvalidInput(
-            f"the unit of {ledger.name} is called {kept!r} since its first release.",
-            f"Call it so: {arg('unit_name', kept)}.",
+            f"the unit of {ledger.name} {known}.",
+            "" if kept is None else f"Call it so, here or in the dataset file: {arg('unit_name', kept)}.",
         )
 
 

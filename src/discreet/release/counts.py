@@ -199,6 +199,7 @@ def _release(
             plan.key, counted.request, plan.cost, draw=lambda: _silenced(counted, source, book.terms.key, bits)
         )
     else:
+        bind_unit_name(book, plan.protection.unit_name)
         bind()
     release = recall(plan, recorded, book)
     if out is not None:

@@ -13,7 +13,7 @@ from ..datasets.declaration import FIXED, Declaration, DeclaredTable
 from ..datasets.editions import bind_edition, edition_file, refuse_other_file
 from ..datasets.making import refuse_other_terms
 from ..engines.sources import Data, Source, open_source
-from ..errors import InvalidInput, WrongType, arg
+from ..errors import InvalidInput, WrongType, arg, call
 from ..ledger.budget import Cost, amount_text
 from ..ledger.ledger import Ledger, Recorded
 from ..questions.domains import split_domain
@@ -129,12 +129,23 @@ class Dataset:
         return self.declaration.save(path)
 
     @property
+    def ledger_is_missing(self) -> bool:
+        """Whether no ledger is declared, so that plans can be shown and not released."""
+        return self._book is None and self.declaration.ledger_place is None
+
+    @property
     def ledger(self) -> Ledger:
         """The ledger that pays, which must be of this data set and unit."""
         if self._book is None:
             place = self.declaration.ledger_place
             if place is None:
-                raise InvalidInput(f"{self.declaration.name} declares no ledger.", "Declare one.", argument="ledger")
+                made = call(
+                    f"dc.Ledger.create(path, dataset={self.declaration.dataset!r}, unit=..., epsilon=total)",
+                    "discreet ledger init",
+                )
+                raise InvalidInput(
+                    f"{self.declaration.name} declares no ledger.", f"Declare one, made by {made}.", argument="ledger"
+                )
             declared = self.declaration
             self._book = Ledger.open(place, hint={"dataset": declared.dataset, "unit": declared.unit})
         refuse_other_terms(self._book, self.declaration)
@@ -365,23 +376,33 @@ class BoundPlan(Result):
         recorded = self._previewed.pop() if self._previewed else self._recorded_answer(self.plan, book)
         return release_plan(self.plan, self.source, book, out, lambda: self._bind_edition(book), lambda *_: recorded)
 
+    @property
+    def _editions(self) -> tuple[str, ...]:
+        """The editions whose file this is: the one that was named, and the one that the answer is recorded for."""
+        return () if self._place is None else tuple(dict.fromkeys((self._edition, self.plan.edition)))
+
+    def _is_unbound(self, book: Ledger) -> bool:
+        """Return whether an edition was named and the ledger does not say of which file it is."""
+        return bool(self._place and self._edition) and edition_file(book, self.table, self._edition) is None
+
     def _bind_edition(self, book: Ledger) -> None:
         """Have the ledger keep which file the edition is, if it is a file."""
-        if self._place is not None:
-            bind_edition(book, self.table, self._edition, self._place)
+        if self._is_unbound(book):
+            self._recorded_answer(self.plan, book)  # refuses what was recorded since the last look, of whatever file
+        for edition in self._editions:
+            bind_edition(book, self.table, edition, str(self._place))
 
     def _checked_ledger(self) -> Ledger:
         """Return the ledger, if the edition is not bound to another file there."""
         book = self.dataset_object.ledger
-        if self._place is not None:
-            refuse_other_file(book, self.table, self._edition, self._place)
+        for edition in self._editions:
+            refuse_other_file(book, self.table, edition, str(self._place))
         return book
 
     def _recorded_answer(self, plan: Plan, book: Ledger) -> Recorded | None:
         """Return the recorded answer; one that may be of another file is refused."""
         recorded = recorded_answer(plan, book)
-        named = self._place is not None and self.dataset_object._edition
-        if recorded is not None and named and edition_file(book, self.table, self._edition) is None:
+        if recorded is not None and self._is_unbound(book):
             raise InvalidInput(
                 f"the edition {plan.edition!r} was answered before, and the ledger does not say from which file.",
                 f"Name a new edition: {arg('edition', 'NAME')}.",
@@ -401,6 +422,8 @@ class BoundPlan(Result):
             return replace(
                 report, notes=(*report.notes, *notes, "the data is not there: its columns could not be checked")
             )
+        if self.dataset_object.ledger_is_missing:
+            return replace(report, notes=(*report.notes, *notes, "no ledger is declared: a release needs one"))
         sections = (outlook or self.preview()).report().sections
         return replace(report, sections=(*report.sections, *sections), notes=(*report.notes, *notes))
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...errors import DiscreetError, UnreadableFile
 from ...files import rebuild
+from ...ledger.bindings import refuse_other_unit_name
 from ...ledger.budget import short
 from ...ledger.ledger import Ledger
 from ...pages.html import TEMPLATE, page, pictures_of
@@ -333,6 +334,7 @@ class _Audit:
                 raise Refuted(f"the counts of table {number} are not those that the ledger recorded.")
         if json.dumps(dict(drawn.ledger)) != json.dumps(dict(release.ledger)) or drawn.version != release.version:
             raise Refuted("the receipt in release.json is not the ledger's.")
+        refuse_other_unit_name(book, release.plan.protection.unit_name, named=True)
         return True, f"the counts are those that the ledger recorded; {report}"
 
 

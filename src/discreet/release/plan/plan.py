@@ -226,6 +226,8 @@ def _plan_from_request(request: Request) -> Plan:
         raise InvalidInput(
             f"this is not a request that this version can read (it says {request.get('format')!r}).", argument="request"
         )
+    if not all(isinstance(request.get(field), str) for field in ("dataset", "edition", "unit")):
+        raise InvalidInput("the names in this request are not texts.", argument="request")
     name = request.get("unit_name")
     protection = Protection(
         request["unit"], request["relation"], request["max_groups"], None if name is None else read_unit_name(name)

@@ -75,7 +75,12 @@ class Discovery:
         )
         ordered = sorted(set(made.places)) == list(made.places) and set(map(type, made.places)) == {int}
         fits = ordered and made.places[0] >= 0 and made.places[-1] < len(question.by)
-        fits = fits and len(made.places) == len(made.columns) == len(made.kinds) and type(made.one_row_each) is bool
+        fits = (
+            fits
+            and not question.levels
+            and len(made.places) == len(made.columns) == len(made.kinds)
+            and type(made.one_row_each) is bool
+        )
         if not fits or not set(made.kinds) <= {"integer", "text"} or set(map(type, made.columns)) != {str}:
             raise InvalidInput(
                 "the columns that this request discovers are not described as they are.", argument="request"

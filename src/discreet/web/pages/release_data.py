@@ -5,6 +5,8 @@ Everything is opened for one request, and nothing is kept between two.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -117,6 +119,8 @@ class PlannedRelease:
         What the ledger would decide (None without one), and the release itself; both take the folder of the bundle.
     origin, overrides
         Where it is declared, and what is given instead of what is declared.
+    places
+        Where the data and the ledger are.
     """
 
     plan: Plan
@@ -126,6 +130,13 @@ class PlannedRelease:
     release: Callable[[Path], Release]
     origin: str = ""
     overrides: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+
+    @property
+    def confirmation(self) -> str:
+        """The key of the question, and a digest of all else that is confirmed: data, ledger, the unit's name."""
+        shown = json.dumps([self.plan.request, self.ledger, self.origin, self.overrides, self.places])
+        return self.plan.key + hashlib.sha256(shown.encode()).hexdigest()
 
 
 class AvailableData(Protocol):
@@ -268,8 +279,9 @@ class DeclaredData:
 
         elsewhere = with_dataset(form.sql, fields, bound, form.folder or "bundle")
         origin = f"Declared in {declared.name}."
+        places = (bound.place or "", declared.ledger_place or "")
         return PlannedRelease(
-            bound.plan, declared.ledger or "", elsewhere, preview, bound.release, origin, bound.overrides
+            bound.plan, declared.ledger or "", elsewhere, preview, bound.release, origin, bound.overrides, places
         )
 
 

@@ -150,9 +150,10 @@ class ReleasePage:
     def _run(self, form: ReleaseForm, key: str) -> str:
         with self._turn:  # whoever confirms twice at once gets the recorded answer, and pays once
             planned = self._known(form.data).planned(form)
-            if planned.plan.key != key:
+            if planned.confirmation != key:
                 raise InvalidInput(
-                    "the form was changed after you looked at the plan.", "Look at it again, then release."
+                    "the form or the dataset was changed after you looked at the plan.",
+                    "Look at it again, then release.",
                 )
             folder = self._place(form)
             self._out.mkdir(parents=True, exist_ok=True)
