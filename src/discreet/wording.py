@@ -18,6 +18,9 @@ from .errors import InvalidInput, InWords, WrongType
 #: Power of ten beyond which fractions may not fit into doubles.
 _MAX_DOUBLE_POWER = 300
 
+#: Smallest number that is written with a power of ten.
+_MIN_POWER_OF_TEN = 1_000_000
+
 #: Minimum similarity of two names for one to be suggested for the other.
 MIN_SIMILARITY = 0.7
 
@@ -70,10 +73,10 @@ def percent(share: Fraction | float, digits: int = 3) -> str:
 
 
 def rounded(value: Fraction | float, digits: int = 3) -> str:
-    """Return a number with ``digits`` significant digits, for any magnitude.
+    """Return a number with ``digits`` significant digits, for any magnitude; below a million without a power of ten.
 
-    >>> rounded(2 / 3), rounded(Fraction(1, 3), 6), rounded(math.inf), rounded(Fraction(1, 10**400))
-    ('0.667', '0.333333', 'infinity', 'about 1e-400')
+    >>> rounded(2 / 3), rounded(Fraction(1, 3), 6), rounded(math.inf), rounded(Fraction(1, 10**400)), rounded(1416)
+    ('0.667', '0.333333', 'infinity', 'about 1e-400', '1420')
     """
     if isinstance(value, Fraction) and value:
         power = math.log10(abs(value.numerator)) - math.log10(value.denominator)
@@ -82,7 +85,8 @@ def rounded(value: Fraction | float, digits: int = 3) -> str:
     number = float(value)
     if math.isinf(number):
         return "infinity" if number > 0 else "-infinity"
-    return f"{number:.{digits}g}"
+    text = f"{number:.{digits}g}"
+    return f"{float(text):.0f}" if "e+" in text and abs(float(text)) < _MIN_POWER_OF_TEN else text
 
 
 # ------------------------------------------------------------------------------------------------ names

@@ -158,3 +158,26 @@ def test_a_column_is_added_and_the_rest_stays(folder: Path) -> None:
         with refused(InvalidInput, "domain"):
             invoke("dataset", "add-column", file, *line)
     assert file.read_text() == text
+
+
+def test_a_file_in_latin_1_is_declared_with_its_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("recensement.csv").write_bytes("personne,région\n1,Île\n2,Île\n".encode("latin-1"))
+    line = ("dataset", "new", "recensement.csv", "--unit", "personne", "--budget", 2, "--yes")
+    with refused(UnreadableFile, token="latin-1"):
+        invoke(*line)
+    run(*line, "--encoding", "latin-1", "--domain", "région=Île,Corse")
+    declared = Declaration.open("recensement.toml")
+    assert declared.tables["recensement"].encoding == "latin-1" and making.check_dataset(declared) == ()
+
+
+def test_a_second_ledger_for_declared_data_is_refused(place: Path) -> None:
+    """A link and another name are the same file; the ledger that is there may pay for another declaration."""
+    Path("link.csv").symlink_to("visits.csv")
+    run(*NEW, "--yes")
+    before = files(place)
+    for other in (("visits.csv", "-o", "b.toml"), ("visits.csv", "--name", "again"), ("link.csv",)):
+        with refused(InvalidInput, token="visits.toml ... visits.ledger"):
+            invoke("dataset", "new", *other, "--unit", "person", "--budget", 2, "--yes")
+        assert files(place) == before
+    run("dataset", "new", "visits.csv", "-o", "b.toml", "--unit", "person", "--ledger", "visits.ledger", "--yes")

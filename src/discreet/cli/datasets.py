@@ -52,6 +52,9 @@ def new(
     ledger: Annotated[
         str | None, typer.Option(help="Instead of --budget: a ledger that exists, of the same data set and unit.")
     ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="The encoding of a CSV file that is not UTF-8: latin-1, windows-1252, utf-16.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="The name of the data set; else that of the data.")] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="The file to write; else NAME.toml, here.")] = None,
     has_heading: Annotated[
@@ -80,7 +83,9 @@ def new(
         raise InvalidInput(f"there is no file {read_address(data)}.", "Name the data's file.", argument="data")
     folder = Path() if out is None else out.parent
     columns = _columns(domain, bands, folder)
-    draft = draft_declaration(data, unit=unit, unit_name=unit_name, columns=columns, ledger=ledger, name=name, file=out)
+    draft = draft_declaration(
+        data, unit=unit, unit_name=unit_name, columns=columns, ledger=ledger, name=name, file=out, encoding=encoding
+    )
     declared = draft.declaration
     assert declared.path is not None
     refuse_existing(declared.path)

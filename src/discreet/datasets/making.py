@@ -15,6 +15,7 @@ from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
 from ..ledger.bindings import refuse_other_unit_name
 from ..ledger.budget import Terms
 from ..ledger.ledger import Ledger
+from ..sources.encodings import read_encoding
 from ..unit import read_unit_name
 from ..wording import nearest
 from .columns import DeclaredColumn
@@ -66,6 +67,7 @@ def draft_declaration(
     ledger: str | None = None,
     name: str | None = None,
     file: Path | None = None,
+    encoding: str | None = None,
 ) -> NewDataset:
     """Draft the declaration of some data from the names and types of its columns; nothing is written.
 
@@ -85,8 +87,11 @@ def draft_declaration(
         The name of the data set; by default that of the data.
     file
         The declaration's file; by default NAME.toml in the working folder.
+    encoding
+        The encoding of a CSV file; UTF-8 if not given.
     """
-    source = open_source(data)
+    encoding = None if encoding is None else read_encoding(encoding)
+    source = open_source(data, encoding=encoding)
     dataset = source.dataset if name is None else name
     if file is None:
         if Path(dataset).name != dataset:
@@ -110,7 +115,7 @@ def draft_declaration(
     place = relative_place(data, "data", file.parent, "a dataset file")
     book = str(file.with_suffix(".ledger")) if ledger is None else ledger
     declaration = Declaration(
-        dataset, unit, {table: DeclaredTable(place) for table in tables},
+        dataset, unit, {table: DeclaredTable(place, encoding=encoding) for table in tables},
         declared, relative_place(book, "ledger", file.parent, "a dataset file"), file, unit_name,
     )  # fmt: skip
     undeclared = tuple(column for column in names if column not in declared and column != unit)
@@ -237,7 +242,7 @@ def refuse_other_terms(ledger: Ledger, declared: Declaration) -> None:
         if bound != given:
             raise InvalidInput(
                 f"the ledger {ledger.name} is for the {what} {bound!r}, and {declared.name} declares {given!r}.",
-                f"Declare the {what} {bound}, or use another ledger.",
+                f"Name the ledger of this {what}, or declare the {what} {bound}.",
                 argument="ledger",
             )
 

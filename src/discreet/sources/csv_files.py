@@ -55,7 +55,9 @@ class Csv(Files):
         except (OSError, EOFError, ValueError, csv.Error):
             pass  # their words could quote what follows the heading
         if not names or any(UNREADABLE in name for name in names):
-            advice = 'Name its encoding in a dataset file: encoding = "latin-1"' if self.encoding == UTF8 else ""
+            advice = (
+                'Name its encoding where the dataset is declared: encoding = "latin-1"' if self.encoding == UTF8 else ""
+            )
             raise UnreadableFile(
                 f"cannot read {file.name}: it must begin with a heading line of column names, in "
                 f"{'UTF-8' if self.encoding == UTF8 else self.encoding}.", advice,

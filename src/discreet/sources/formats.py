@@ -58,7 +58,7 @@ _BY_FIRST_BYTES = {
 }
 
 _UTF16 = (
-    'Name its encoding in a dataset file: encoding = "utf-16"; or save it as CSV UTF-8; on a terminal: '
+    'Name its encoding where the dataset is declared: encoding = "utf-16"; or save it as CSV UTF-8; on a terminal: '
     "iconv -f UTF-16 -t UTF-8 {name} > {stem}_utf8.csv"
 )
 
