@@ -39,7 +39,7 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
     "editions": (("q1", "q2"), "q2"),
     "export": (("q1", "--to", "q1.parquet"), "q1.parquet"),
     "dataset new": (
-        ("visits.csv", "--unit", "person", "--budget", 3, "--domain", "site=1..3", "-o", "fresh.toml", "--yes"),
+        ("people.csv", "--unit", "row", "--budget", 3, "--domain", "visits=0..4", "-o", "fresh.toml", "--yes"),
         "fresh.toml",
     ),
     "dataset show": (("visits.toml",), "epsilon 3"),
