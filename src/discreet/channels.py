@@ -103,7 +103,7 @@ class Channel:
 
 
 def _is_exact(subject: object) -> bool:
-    """Whether this is a matrix of text or fractions, which are exact, and not of floats."""
+    """Return whether this is a matrix of text or fractions, which are exact, and not of floats."""
     if not isinstance(subject, list | tuple | np.ndarray):
         return False
     entries = np.asarray(subject, dtype=object)

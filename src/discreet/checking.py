@@ -39,12 +39,12 @@ class Checks(dict[str, CheckResult], Check, Result):
         return max(result.tolerance for result in self.values())
 
     def to_json(self) -> dict[str, Json]:
-        """The results as plain JSON values, by code."""
+        """Return the results as plain JSON values, by code."""
         properties = {code: result.to_json() for code, result in self.items()}
         return stamped("checks", 1, {"holds": self.holds, "tolerance": self.tolerance, "properties": properties})
 
     def report(self) -> Report:
-        """A line for each property."""
+        """Return a line for each property."""
         exact = "decided exactly"
         how = exact if self.tolerance == 0 else f"checked within {self.tolerance:g}; a tolerance of 0 decides exactly"
         number = sum(result.holds for result in self.values())
@@ -69,7 +69,7 @@ def check(
     *,
     tolerance: float | None = None,
 ) -> Checks:
-    """Which structural properties hold, and where the others fail worst.
+    """Return which structural properties hold, and where the others fail worst.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _find(item: object) -> Any:
 
 
 def pathologies(mechanism: object, *, tolerance: float | None = None) -> Checks:
-    """Whether the mechanism is free of the flaws of [C] figure 1: reports never given (gaps), and spikes.
+    """Return whether the mechanism is free of the flaws of [C] figure 1: reports never given (gaps), and spikes.
 
     Examples
     --------

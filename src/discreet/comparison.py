@@ -154,7 +154,7 @@ class Comparison(Result):
         return headings, cells
 
     def report(self) -> Report:
-        """The tables, what their columns mean, and charts."""
+        """Return the tables, what their columns mean, and charts."""
         (headings, cells), (worst_headings, worst_cells) = self.table(), self.worst_table()
         average = Table(tuple(headings), tuple(map(tuple, cells)), tuple(range(1, len(headings) - 1)), (0,))
         worst = Table(tuple(worst_headings), tuple(map(tuple, worst_cells)), tuple(range(1, len(worst_headings))), (0,))
@@ -177,7 +177,7 @@ class Comparison(Result):
         )
 
     def describe(self, width: int = 100) -> str:
-        """The tables as text for a terminal so wide, with every mechanism."""
+        """Return the tables as text for a terminal so wide, with every mechanism."""
         return self.report().text(width, most=max(1, len(self.rows)))
 
     def __str__(self) -> str:
@@ -188,13 +188,13 @@ class Comparison(Result):
         return f"Mechanisms for the counts 0..{self.n}, {self.asked}"
 
     def _least(self, loss: str) -> Fact:
-        """Which mechanisms have the least expected loss, and how much that is."""
+        """Return which mechanisms have the least expected loss, and how much that is."""
         least = min(row.costs[loss] for row in self.rows)
         names = [row.name for row in self.rows if row.costs[loss] <= least + SAME_COST * abs(least)]
         return Fact(listed(names), f"least expected {loss}: {rounded(least)}")
 
     def _columns(self) -> tuple[tuple[str, str], ...]:
-        """What each column of the tables says."""
+        """Return what each column of the tables says."""
         return (
             ("epsilon", "The smallest epsilon for which the mechanism is private, between adjacent counts."),
             *((name, f"{words[:1].upper()}{words[1:]}.") for name, words in self.losses.items()),
@@ -205,7 +205,7 @@ class Comparison(Result):
         )
 
     def _costs(self) -> list[dict[str, Any]]:
-        """A row for each mechanism and measure, as bars are drawn from."""
+        """Return a row for each mechanism and measure, as bars are drawn from."""
         return [
             {"name": row.name, "measure": f"{measure}{kind}", "value": value}
             for row in self.rows
@@ -289,7 +289,7 @@ def compare(
 
 
 def _read(name: str, given: object) -> Mechanism:
-    """A mechanism as it is, from a file, or of a matrix of probabilities as its decimals stand."""
+    """Return a mechanism as it is, from a file, or of a matrix of probabilities as its decimals stand."""
     subject = read_subject(given)[0] if isinstance(given, str | Path) else given
     if isinstance(subject, Mechanism):
         return subject
@@ -304,7 +304,7 @@ def _read(name: str, given: object) -> Mechanism:
 
 
 def _largest(mechanisms: Mapping[str, Mechanism]) -> int:
-    """The largest count of the first mechanism; the others are held to it."""
+    """Return the largest count of the first mechanism; the others are held to it."""
     for name, mechanism in mechanisms.items():
         if not isinstance(mechanism.inputs, Counts):
             raise InvalidInput(
@@ -316,12 +316,12 @@ def _largest(mechanisms: Mapping[str, Mechanism]) -> int:
 
 
 def _find(name: str) -> Family:
-    """The family that a name stands for, short or in full."""
+    """Return the family that a name stands for, short or in full."""
     return FAMILIES.find(name, "compare", "the name of a mechanism to compare", shown=lambda family: family.short)
 
 
 def _title(name: str, mechanism: Mechanism) -> str:
-    """What a short name stands for; of a mechanism with a name of its own, the family."""
+    """Return what a short name stands for; of a mechanism with a name of its own, the family."""
     title = next((family.title for family in FAMILIES.offered("compare") if family.short == name), mechanism.family)
     return f"{title}, reports read as the likeliest count" if mechanism.kernel.reports_are_sets else title
 

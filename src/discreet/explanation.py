@@ -69,7 +69,7 @@ class Explanation(Result):
     sentences: tuple[str, ...]
 
     def to_json(self) -> dict[str, Json]:
-        """The figures and the sentences, as plain JSON values; an infinite number is written "infinity"."""
+        """Return the figures and the sentences, as plain JSON values; an infinite number is written "infinity"."""
         content: dict[str, Json] = {
             "epsilon": plain(self.epsilon),
             "delta": self.delta,
@@ -81,7 +81,7 @@ class Explanation(Result):
         return stamped("explanation", 1, content)
 
     def report(self) -> Report:
-        """The sentences; on a page also the numbers to take home and the formulas."""
+        """Return the sentences; on a page also the numbers to take home and the formulas."""
         with_delta = f", with δ = {text_up(self.delta, 3)}" if self.delta else ""
         facts = [Fact(f"ε = {text_up(self.epsilon, 4)}", f"privacy{with_delta}")]
         if math.isfinite(self.odds_ratio) and not self.delta:
@@ -105,7 +105,7 @@ class Explanation(Result):
         return Prose(f"{_BELIEFS} {_TESTS}"), Code(f"{_BELIEF}\n{_DETECTION}")
 
     def describe(self) -> str:
-        """The sentences, one on each line."""
+        """Return the sentences, one on each line."""
         return str(self)
 
     def __str__(self) -> str:
@@ -168,13 +168,13 @@ def explain(
 
 
 def _stands_for(epsilon: Fraction) -> float:
-    """The double that stands for this epsilon, as it would if it had been typed; rounded up where none does."""
+    """Return the double that stands for this epsilon, as it would if it had been typed; rounded up where none does."""
     near = float(epsilon)
     return near if as_fraction(near) >= epsilon else bound_up(epsilon)
 
 
 def _times(certificate: Certificate, space: Space | None, people: int, distance: Number | None) -> Fraction:
-    """How many times epsilon counts: people who act together, or units of distance."""
+    """Return how many times epsilon counts: people who act together, or units of distance."""
     if certificate.notion != "metric":
         if distance is not None:
             raise InvalidInput(
@@ -256,7 +256,7 @@ def _meaning(
 
 
 def fold(odds: float) -> str:
-    """A ratio of odds for people, rounded up: three digits of what it is beyond 1.
+    """Return a ratio of odds for people, rounded up: three digits of what it is beyond 1.
 
     >>> fold(2.7182818), fold(1.010050167), fold(math.inf)
     ('2.72', '1.0101', 'infinity')
@@ -311,7 +311,7 @@ class LocalGuarantee:
 
 
 def local_guarantee(mechanism: Mechanism) -> LocalGuarantee:
-    """What a mechanism guarantees on people's own values: between any two, and per unit of distance."""
+    """Return what a mechanism guarantees on people's own values: between any two, and per unit of distance."""
     epsilon: float | None = None
     try:
         epsilon = mechanism.local_epsilon

@@ -68,19 +68,19 @@ def load(path: str | Path) -> Mechanism:
 
 
 def mechanism_from_text(text: str | bytes, name: str) -> Mechanism:
-    """The mechanism that a file holds, rebuilt and checked as by :func:`load`; errors call it by the name."""
+    """Return the mechanism that a file holds, rebuilt and checked as by :func:`load`; errors call it by the name."""
     return rebuild(read_json(text, name, _hint_of_matrix(name)), name)
 
 
 def _hint_of_matrix(name: str) -> str:
-    """What to do instead, for somebody who gives a matrix where a mechanism belongs."""
+    """Return what to do instead, for somebody who gives a matrix where a mechanism belongs."""
     if not name.lower().endswith((".csv", ".tsv", ".txt")):
         return f"A mechanism file is written by {call('m.save(path)', 'discreet design -o FILE')}."
     return "If it is a matrix, make a mechanism of it in Python: dc.from_matrix(matrix).save('m.json')"
 
 
 def rebuild(content: object, path: str) -> Mechanism:
-    """The mechanism that :meth:`Mechanism.to_json` wrote, proved again; ``path`` is what errors call it."""
+    """Return the mechanism that :meth:`Mechanism.to_json` wrote, proved again; ``path`` is what errors call it."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise UnreadableFile(f"{path} is not a mechanism file (its 'format' is not {FORMAT!r}).")
     if content.get("version") != VERSION:
@@ -148,7 +148,7 @@ _PROVED_ONLY = ("zcdp_rho",)
 
 
 def _figures(stated: dict[str, Any], inputs: Space | None = None) -> dict[str, Any]:
-    """What a file states beside its proof: plain values only, and no text that could pretend to be ours.
+    """Return what a file states beside its proof: plain values only, and no text that could pretend to be ours.
 
     The range that a mechanism was moved to is kept where it is that of its inputs.
     """
@@ -194,7 +194,7 @@ def _compare(mechanism: Mechanism, content: dict[str, Any], path: str | Path) ->
 
 
 def _check_properties(mechanism: Mechanism, path: str | Path) -> None:
-    """A designed mechanism names the properties it was designed for: its numbers must still have them."""
+    """Return a designed mechanism names the properties it was designed for: its numbers must still have them."""
     codes = mechanism.parameters.get("properties") if mechanism.family == "designed" else None
     if not codes or (mechanism.inputs.size or 0) ** 2 > MOST_PLACES:  # beyond it only closed forms, by their lemmas
         return
@@ -222,14 +222,14 @@ def _check_design(mechanism: Mechanism, path: str | Path) -> None:
 
 
 def _has_known_cost(mechanism: Mechanism) -> bool:
-    """Whether the cost of a design can be worked out from its file; a prior of one's own is not in it."""
+    """Return whether the cost of a design can be worked out from its file; a prior of one's own is not in it."""
     stated, size = mechanism.parameters, mechanism.inputs.size or 0
     known = stated.get("prior") in ("uniform", "worst case") and re.fullmatch(r"L[0-9_]+", str(stated.get("loss")))
     return bool(known) and size**2 <= MOST_PLACES
 
 
 def _unproved(mechanism: Mechanism, content: Mapping[str, Mapping[str, object]]) -> tuple[str, ...]:
-    """The names of what a file with a kernel states and nobody proved again.
+    """Return the names of what a file with a kernel states and nobody proved again.
 
     That no mechanism costs less needs a linear program. What the file says of its proof (``how``, ``tight``, ``ratio``)
     is compared with the proof made as it was read.
@@ -269,7 +269,7 @@ def _differing(stated: Mapping[str, object], proved: Mapping[str, object]) -> li
 
 
 def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
-    """A matrix of probabilities from a text file, exactly: a line for each truth, a column for each report.
+    """Return a matrix of probabilities from a text file, exactly: a line for each truth, a column for each report.
 
     What may be in it, see :func:`discreet.matrix_text.matrix_from_text`.
 
@@ -324,7 +324,7 @@ def _of_no_known_ending(file: Path) -> tuple[Mechanism | Table | PTable, tuple[s
 
 
 def subject_from_text(data: bytes, name: str) -> tuple[Mechanism | Table | PTable, tuple[str, ...]]:
-    """The same from what was read elsewhere, such as standard input; errors call it by the name."""
+    """Return the same from what was read elsewhere, such as standard input; errors call it by the name."""
     refuse_foreign(data, name)
     try:
         text = data.decode("utf-8-sig")
@@ -354,7 +354,7 @@ def _is_ptable(file: Path) -> bool:
 
 
 def _read_npy(file: Path) -> tuple[Table, tuple[str, ...]]:
-    """A matrix that NumPy saved. Python objects in it, which can run code, are not read."""
+    """Return a matrix that NumPy saved. Python objects in it, which can run code, are not read."""
     try:
         # mapped, because a few bytes can state terabytes: memory is taken for what the file has
         return read_matrix(np.load(file, mmap_mode="r", allow_pickle=False))
@@ -410,7 +410,7 @@ def refuse_foreign(data: bytes, name: str) -> None:
 
 
 def _zipped(data: bytes) -> tuple[str, str]:
-    """What a zip archive is."""
+    """Return what a zip archive is."""
     if b".npy" in data[:100]:
         return _ARRAYS
     return next((found for mark, found in _ZIPPED if mark in data), _ARCHIVE)

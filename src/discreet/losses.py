@@ -76,13 +76,13 @@ class Loss(ABC):
 
     @abstractmethod
     def levels(self, inputs: Space, outputs: Space) -> tuple[tuple[Fraction | float, ...], IntArray]:
-        """The distinct values and, for every (truth, report), the number of its value.
+        """Return the distinct values and, for every (truth, report), the number of its value.
 
         A value is a Fraction where the loss is rational there, and a float where it is not.
         """
 
     def of(self, inputs: Space, outputs: Space) -> FloatArray:
-        """The matrix of losses, as floats: one row per truth, one column per report."""
+        """Return the matrix of losses, as floats: one row per truth, one column per report."""
         try:
             values, codes = self.levels(inputs, outputs)
             return np.array([float(v) for v in values])[codes]
@@ -111,7 +111,7 @@ def _irrational(loss: Loss, space: Space) -> Unsupported:
 
 
 def squared_distances(inputs: Space, outputs: Space) -> IntArray:
-    """The integers k[i, j] for which the distance from truth i to report j is ``outputs.unit * sqrt(k[i, j])``.
+    """Return the integers k[i, j] for which the distance from truth i to report j is ``outputs.unit * sqrt(k[i, j])``.
 
     Both must be counts, or both the same grid or labels: there is no distance from a label to a count.
 
@@ -146,7 +146,7 @@ class _DistanceLoss(Loss):
 
     @abstractmethod
     def at(self, unit: Fraction, k: int) -> Fraction | float:
-        """The loss at the distance ``unit * sqrt(k)``."""
+        """Return the loss at the distance ``unit * sqrt(k)``."""
 
     def exact(self, i: int, j: int, space: Space | None = None) -> Fraction:
         values = Integers() if space is None else space

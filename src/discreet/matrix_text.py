@@ -100,7 +100,7 @@ def _cells(text: str) -> list[list[str]]:
 
 
 def _is_number(cell: str) -> bool:
-    """Whether a cell is a number that can be worked with: writing out 1e99999999 would take forever."""
+    """Return whether a cell is a number that can be worked with: writing out 1e99999999 would take forever."""
     if len(cell) > LONGEST_NUMBER or re.search(r"[eE][+-]?0*\d{4,}\s*$", cell):
         return False
     try:

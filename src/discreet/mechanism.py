@@ -46,7 +46,7 @@ FORMAT, VERSION = "discreet mechanism", 1
 
 
 def fingerprint(content: Mapping[str, object]) -> str:
-    """A digest of everything else in a file, whatever its layout. It finds damage; it is no signature."""
+    """Return a digest of everything else in a file, whatever its layout. It finds damage; it is no signature."""
     rest = {key: value for key, value in content.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -96,7 +96,7 @@ class Mechanism(Result):
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: samplers and matrices are made again where they are needed."""
+        """Return the fields alone: samplers and matrices are made again where they are needed."""
         state = {f.name: getattr(self, f.name) for f in fields(self)}
         return {**state, "parameters": dict(self.parameters)}
 
@@ -202,7 +202,7 @@ class Mechanism(Result):
     # ---------------------------------------------------------------- relatives
 
     def on(self, space: Counts | Integers, clamp: bool = True) -> Mechanism:
-        """The same noise for counts in another range.
+        """Return the same noise for counts in another range.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ class Mechanism(Result):
         return {**content, "sha256": fingerprint(content)}
 
     def report(self) -> Report:
-        """What it is and what was proved of it, with all probabilities where they are few."""
+        """Return what it is and what was proved of it, with all probabilities where they are few."""
         certificate = self.certificate
         delta = f", with δ = {text_up(certificate.delta, 4)}" if certificate.delta else ""
         small = max(self.inputs.size or math.inf, self.outputs.size or math.inf) <= _MOST_SHOWN
@@ -337,13 +337,13 @@ class Mechanism(Result):
 
 
 def of_probabilities(subject: object) -> Picture:
-    """All probabilities of a mechanism or a table, as a picture with a caption."""
+    """Return all probabilities of a mechanism or a table, as a picture with a caption."""
     caption = "A row for each true value: the probability of every report. What gives most away is framed."
     return Picture("probabilities", {"mechanism": subject}, caption)
 
 
 def _brief(value: object, name: str = "") -> str:
-    """A parameter for people: spaces by name, long numbers shortened, epsilon as people write it."""
+    """Return a parameter for people: spaces by name, long numbers shortened, epsilon as people write it."""
     if name == "epsilon" and isinstance(value, str):
         decimal = f"{float(Fraction(value)):.12g}"
         return decimal if Fraction(decimal) == Fraction(value) else value
@@ -382,7 +382,7 @@ def finish(
 
 
 def read_count(n: object) -> int:
-    """The largest count of a family on 0..n, from a number or a Counts space."""
+    """Return the largest count of a family on 0..n, from a number or a Counts space."""
     if isinstance(n, Counts):
         return n.n
     if not is_integer(n):

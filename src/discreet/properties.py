@@ -86,7 +86,7 @@ class Rows:
         return np.abs(sides) if self.sense == "==" else -sides
 
     def exact_excess(self, table: Table, row: int) -> tuple[int, int]:
-        """The same for one row, exactly, as numerator and positive denominator (not reduced)."""
+        """Return the same for one row, exactly, as numerator and positive denominator (not reduced)."""
         truths, reports = np.divmod(self.places[row], table.shape[1])
         totals = [table.totals[i] for i in truths.tolist()]
         scale = math.prod(set(totals))
@@ -168,7 +168,7 @@ class Property:
     square: bool = False
 
     def rows(self, n: int | tuple[int, int]) -> Rows:
-        """The rows for counts 0..n, or for a shape (truths, reports)."""
+        """Return the rows for counts 0..n, or for a shape (truths, reports)."""
         shape = n if isinstance(n, tuple) else (positive_integer(n, "n") + 1,) * 2
         misfit = self._misfit(*shape)
         if misfit is not None:
@@ -220,7 +220,7 @@ def _worst_float(rows: Rows, matrix: FloatArray) -> tuple[float, int]:
 
 
 def _worst_exact(rows: Rows, table: Table, matrix: FloatArray) -> tuple[Fraction, int]:
-    """The largest exact violation and a row that has it: floats rule rows out, integers decide among the rest.
+    """Return the largest exact violation and a row that has it: floats rule rows out, integers decide among the rest.
 
     Every float entry is within 4 units of 2^-53 (relatively) of its probability, and the products and the sum add
     fewer than one unit per term each; what underflows is covered by 1e-300.
@@ -289,7 +289,7 @@ _ALONE, _DIFFERENCE = np.array([1]), np.array([1, -1])
 
 
 def _off_diagonal(truths: int, reports: int) -> tuple[IntArray, IntArray]:
-    """All (truth, report) with report != truth."""
+    """Return all (truth, report) with report != truth."""
     i, j = np.divmod(np.arange(truths * reports), reports)
     off = i != j
     return i[off], j[off]
@@ -370,7 +370,7 @@ PROPERTIES: dict[str, Property] = {p.code: p for p in _SEVEN}
 
 
 def is_of_the_seven(prop: object) -> bool:
-    """Whether theorems of [C] speak of it: closed forms, and that counting from the other end changes nothing.
+    """Return whether theorems of [C] speak of it: closed forms, and that counting from the other end changes nothing.
 
     >>> is_of_the_seven(PROPERTIES["WH"])
     True
@@ -432,7 +432,7 @@ PATHOLOGIES: dict[str, NoGaps | Property] = {
 
 
 def resolve(wanted: str | Property | Iterable[str | Property]) -> tuple[Property, ...]:
-    """The linear properties that are meant: codes such as "WH", several as ["WH", "CM"] or "WH+CM", or objects.
+    """Return the linear properties that are meant: codes such as "WH", several as ["WH", "CM"] or "WH+CM", or objects.
 
     Examples
     --------
@@ -444,7 +444,7 @@ def resolve(wanted: str | Property | Iterable[str | Property]) -> tuple[Property
 
 
 def listed(wanted: object) -> list[Any]:
-    """What is asked for, one by one: "WH+CM", "WH,CM" and "WH CM" are two codes."""
+    """Return what is asked for, one by one: "WH+CM", "WH,CM" and "WH CM" are two codes."""
     if not isinstance(wanted, str):
         return list(wanted) if isinstance(wanted, Iterable) else [wanted]
     codes = {plain(code) for code in PROPERTIES}

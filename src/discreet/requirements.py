@@ -59,13 +59,13 @@ def _whole(value: object) -> int:
 
 
 def _every_truth(truths: int, reports: int) -> tuple[IntArray, IntArray]:
-    """All places, one row per truth, and how far each report lies above the truth."""
+    """Return all places, one row per truth, and how far each report lies above the truth."""
     places = np.arange(truths * reports).reshape(truths, reports)
     return places, np.arange(reports)[None, :] - np.arange(truths)[:, None]
 
 
 def bias(most: Number) -> Property:
-    """The mean error is at most ``most`` in size, for every truth: ``|sum_j (j - i) P[i, j]| <= most``.
+    """Return the mean error is at most ``most`` in size, for every truth: ``|sum_j (j - i) P[i, j]| <= most``.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def bias(most: Number) -> Property:
 
 
 def mean_squared_error(most: Number) -> Property:
-    """The mean squared error is at most ``most``, for every truth: sum_j (j - i)^2 P[i, j] <= most.
+    """Return the mean squared error is at most ``most``, for every truth: sum_j (j - i)^2 P[i, j] <= most.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def support(within: int) -> Property:
 
 
 def truth(at_least: Number | None = None, *, exactly: Number | None = None) -> Property:
-    """Every truth is reported truly with probability at least, or exactly, this.
+    """Return every truth is reported truly with probability at least, or exactly, this.
 
     Examples
     --------
@@ -224,7 +224,7 @@ REQUIREMENTS: dict[tuple[str, str], Form] = {
 
 
 def resolve(wanted: str | Property | Iterable[str | Property] | None) -> tuple[Property, ...]:
-    """The properties and requirements that are meant: codes, "bias<=0" and the like, or objects.
+    """Return the properties and requirements that are meant: codes, "bias<=0" and the like, or objects.
 
     Examples
     --------

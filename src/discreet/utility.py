@@ -72,7 +72,7 @@ def _is_uniform(prior: object) -> bool:
 
 
 def read_prior(prior: object, size: int) -> FloatArray:
-    """How likely each truth is, as floats; uniform when None."""
+    """Return how likely each truth is, as floats; uniform when None."""
     if _is_uniform(prior):
         return np.full(size, 1 / size)
     weights = _read_masses(prior, size, "a prior")
@@ -86,7 +86,7 @@ def read_prior(prior: object, size: int) -> FloatArray:
 
 
 def read_exact_prior(prior: object, size: int) -> list[Fraction]:
-    """How likely each truth is, exactly; a float stands for the simplest rational that rounds to it."""
+    """Return how likely each truth is, exactly; a float stands for the simplest rational that rounds to it."""
     if _is_uniform(prior):
         return [Fraction(1, size)] * size
     read_prior(prior, size)
@@ -129,7 +129,7 @@ def expected_loss(mechanism: object, loss: object = "L0", *, exact: Literal[True
 @overload
 def expected_loss(mechanism: object, loss: object = "L0", *, exact: bool) -> FloatArray | tuple[Fraction, ...]: ...
 def expected_loss(mechanism: object, loss: object = "L0", *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
-    """The expected loss of each true value: sum_j loss(i, j) P[i, j].
+    """Return the expected loss of each true value: sum_j loss(i, j) P[i, j].
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def cost(
     exact: bool = False,
     rescaled: bool = False,
 ) -> float | Fraction:
-    """The expected loss: sum_i w_i sum_j loss(i, j) P[i, j], [C] definition 3.
+    """Return the expected loss: sum_i w_i sum_j loss(i, j) P[i, j], [C] definition 3.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def share_variances(mechanism: object, prior: object = None) -> FloatArray:
 
 
 def _errors(channel: Channel) -> Loss:
-    """The signed error, report minus truth, as a loss."""
+    """Return the signed error, report minus truth, as a loss."""
     if not (channel.inputs.is_line and channel.outputs.is_line):
         raise Unsupported(
             f"bias and variance are for counts; these values are {channel.inputs.noun}s, which have no difference.",
@@ -304,7 +304,7 @@ def _errors(channel: Channel) -> Loss:
 
 
 def bias(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
-    """The expected error E[report - truth] for each true value.
+    """Return the expected error E[report - truth] for each true value.
 
     Examples
     --------
@@ -317,7 +317,7 @@ def bias(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fracti
 
 
 def variance(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
-    """The variance of the report for each true value: E[(report - truth)^2] - bias^2.
+    """Return the variance of the report for each true value: E[(report - truth)^2] - bias^2.
 
     Examples
     --------
@@ -337,7 +337,7 @@ def variance(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fr
 
 
 def kantorovich(p: Sequence[float] | Array, q: Sequence[float] | Array, space: Space) -> float:
-    """The earth mover's distance: the least mass times distance that turns p into q.
+    """Return the earth mover's distance: the least mass times distance that turns p into q.
 
     On counts, the sum of the differences of the cumulative sums. On labels, where any two are at distance 1, the
     total variation. On a grid, an exact optimal transport between centres (POT's network simplex) of what p and q do
@@ -375,7 +375,7 @@ def kantorovich(p: Sequence[float] | Array, q: Sequence[float] | Array, space: S
 
 
 def transport_solver() -> Callable[..., Any]:
-    """The solver of optimal transport on maps, which is an extra.
+    """Return the solver of optimal transport on maps, which is an extra.
 
     Raises
     ------
@@ -390,7 +390,7 @@ def transport_solver() -> Callable[..., Any]:
 
 
 def _transport(surplus: FloatArray, space: Space) -> float:
-    """The least cost of moving the surplus where it is positive to where it is negative."""
+    """Return the least cost of moving the surplus where it is positive to where it is negative."""
     sources, targets = np.flatnonzero(surplus > 0), np.flatnonzero(surplus < 0)
     if not len(sources) or not len(targets):
         return 0.0

@@ -449,7 +449,7 @@ def test_chunks_do_not_change_anything(monkeypatch):
     table = Table.from_array(rng.integers(0, 50, (9, 7)) + 1)
     whole = [dc.verify(table, notion) for notion in ("central", "local")]
     expected = [(v.ratio, v.delta(0.3), v.single_event_delta(0.3)) for v in whole]
-    monkeypatch.setattr(evidence, "_PLACES", 8)
+    monkeypatch.setattr(evidence, "_ENTRIES_PER_BLOCK", 8)
     again = [dc.verify(table, notion) for notion in ("central", "local")]
     assert [(v.ratio, v.delta(0.3), v.single_event_delta(0.3)) for v in again] == expected
 

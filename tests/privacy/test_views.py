@@ -213,7 +213,7 @@ def test_far_ends_without_a_table_have_the_same_epsilon(law, n, clamp):
     expected = brute_ratio(P := written_out(kernel, 0, n), every(P))
     patch = pytest.MonkeyPatch()
     with patch.context() as m:
-        m.setattr(pairs, "MOST_TRUTHS", 1)
+        m.setattr(pairs, "MAX_TRUTHS", 1)
         verdict = judge(kernel, "local")
         assert str(verdict)
         if expected == math.inf:
@@ -246,7 +246,7 @@ def test_bounded_noise_on_a_wide_range_is_infinite_with_a_real_witness(law, own,
     P = written_out(kernel, 0, n)
     patch = pytest.MonkeyPatch()
     with patch.context() as m:
-        m.setattr(pairs, "MOST_TRUTHS", 1)
+        m.setattr(pairs, "MAX_TRUTHS", 1)
         verdict = judge(kernel, "local")
         w = verdict.witness
         assert verdict.epsilon == math.inf == brute_ratio(P, every(P))

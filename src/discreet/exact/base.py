@@ -27,7 +27,7 @@ class Probabilities(ABC):
 
     @abstractmethod
     def matrix(self) -> FloatArray:
-        """The probabilities as doubles; refused when there would be too many."""
+        """Return the probabilities as doubles; refused when there would be too many."""
 
     def block(self, truths: IntArray, reports: IntArray) -> FloatArray:
         """P(report | truth) as doubles, a row for each of these truths and a column for each of these reports."""
@@ -37,7 +37,7 @@ class Probabilities(ABC):
 
     @abstractmethod
     def forward(self, distribution: FloatArray) -> FloatArray:
-        """The distribution of reports when truths have this one: p P."""
+        """Return the distribution of reports when truths have this one: p P."""
 
     @abstractmethod
     def backward(self, values: FloatArray) -> FloatArray:
@@ -91,7 +91,7 @@ class Probabilities(ABC):
         return reports
 
     def unbiased_weights(self, values: FloatArray) -> FloatArray | None:
-        """Weights g of the reports with P g = values, by a formula; None where there is none."""
+        """Return weights g of the reports with P g = values, by a formula; None where there is none."""
         return None
 
     @property
@@ -133,7 +133,7 @@ class Kernel(Probabilities):
 
     @abstractmethod
     def table(self) -> Table:
-        """The same kernel as a table; refused when it would be infinite or too large."""
+        """Return the same kernel as a table; refused when it would be infinite or too large."""
 
     @property
     def factors(self) -> tuple[Kernel, ...]:
@@ -141,7 +141,7 @@ class Kernel(Probabilities):
 
     @abstractmethod
     def sampler(self) -> Sampler:
-        """What draws reports from exactly this kernel."""
+        """Return what draws reports from exactly this kernel."""
 
     @abstractmethod
     def reports_fill(self, size: int | None, ends: Ends | None) -> bool:
@@ -157,4 +157,4 @@ class Kernel(Probabilities):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The exact parameters, as plain JSON values."""
+        """Return the exact parameters, as plain JSON values."""

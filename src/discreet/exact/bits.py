@@ -33,13 +33,13 @@ class Bits(Protocol):
     """A source of uniform random bits."""
 
     def main(self, size: int, dtype: type[np.unsignedinteger[Any]]) -> Words:
-        """The next ``size`` words of the main stream."""
+        """Return the next ``size`` words of the main stream."""
 
     def extra(self, size: int) -> NDArray[np.uint64]:
-        """The next ``size`` 64-bit words of the extra stream."""
+        """Return the next ``size`` 64-bit words of the extra stream."""
 
     def deep(self) -> int:
-        """The next 64-bit word of the deep stream."""
+        """Return the next 64-bit word of the deep stream."""
 
     def part(self, number: int) -> Bits:
         """Bits for one of several draws that are made side by side, independent of those for the others."""

@@ -12,7 +12,7 @@ from .arrays import Array
 
 
 def is_integer(value: object) -> bool:
-    """Whether this is one integer: a Python int or a NumPy integer, and not a boolean."""
+    """Return whether this is one integer: a Python int or a NumPy integer, and not a boolean."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -102,7 +102,7 @@ def _read_sequence(values: Sequence[Any], what: str) -> Array:
 
 
 def _read_column(values: object, what: str) -> Array:
-    """A pandas, polars or Arrow column, recognised by what it can do, so that none of them is imported here."""
+    """Return a pandas, polars or Arrow column, recognised by what it can do, so that none of them is imported here."""
     nulls = getattr(values, "null_count", None)  # an attribute in Arrow, a method in polars
     missing = nulls() if callable(nulls) else nulls
     if missing is not None and not is_integer(missing):  # a polars table counts by column

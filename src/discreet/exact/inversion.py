@@ -31,7 +31,7 @@ def one_word(bits: Bits, size: int) -> int:
 
 
 def is_below(value: int, known: int, threshold: Callable[[int], Interval], bits: Bits) -> tuple[bool, int, int]:
-    """Whether a uniform number lies below an exact threshold; draws more of its bits if they are needed.
+    """Return whether a uniform number lies below an exact threshold; draws more of its bits if they are needed.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Inversion:
                 raise ArithmeticError("the bounds of a threshold do not close")
 
     def _make_lookup(self) -> NDArray[np.int16]:
-        """The outcome for each value of the first 16 bits, or UNDECIDED.
+        """Return the outcome for each value of the first 16 bits, or UNDECIDED.
 
         The word c stands for numbers in [c, c + 1) 2^-16. It decides when no threshold can lie inside. A threshold
         whose floor equals c 2^48 may, since it is known only to lie in [floor, floor + 1] 2^-64.
@@ -103,14 +103,14 @@ class Inversion:
         return np.where(decided, passed_before, UNDECIDED).astype(np.int16)
 
     def decide(self, words: NDArray[np.uint16], rest: NDArray[np.uint64], bits: Bits) -> IntArray:
-        """The outcomes for words that the lookup leaves open, given 64 more bits for each."""
+        """Return the outcomes for words that the lookup leaves open, given 64 more bits for each."""
         outcome, tied = self.compare(words, rest)
         for k in np.flatnonzero(tied).tolist():
             outcome[k] = self.decide_exactly(int(words[k]), int(rest[k]), bits)
         return outcome
 
     def compare(self, words: NDArray[np.uint16], rest: NDArray[np.uint64]) -> tuple[IntArray, BoolArray]:
-        """The outcomes by the first 64 bits, and which of them those do not decide."""
+        """Return the outcomes by the first 64 bits, and which of them those do not decide."""
         value = (words.astype(np.uint64) << np.uint64(48)) | (rest >> np.uint64(16))
         outcome = np.searchsorted(self.thresholds, value, side="right").astype(np.int64)
         tied = np.searchsorted(self.thresholds, value, side="left") != outcome
@@ -119,7 +119,7 @@ class Inversion:
         return outcome, tied
 
     def decide_exactly(self, word: int, rest: int, bits: Bits) -> int:
-        """The outcome for 16 + 64 bits that tie with a threshold, with as many more as it takes."""
+        """Return the outcome for 16 + 64 bits that tie with a threshold, with as many more as it takes."""
         value, known = (word << 64) | rest, 80
         k = int(np.searchsorted(self.thresholds, np.uint64(value >> 16), side="left"))
         while self._outcomes is None or k < self._outcomes - 1:

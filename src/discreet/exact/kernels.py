@@ -79,7 +79,7 @@ class Noise(Kernel):
             raise InvalidInput("own laws for the smallest truths need a smallest truth.", argument="own")
 
     def law_at(self, truth: int) -> Law:
-        """The law of the noise added to this truth."""
+        """Return the law of the noise added to this truth."""
         if self.own:
             assert self.truths[0] is not None
             k = truth - self.truths[0]
@@ -113,7 +113,7 @@ class Noise(Kernel):
         return float(law.floats(j - i, j - i)[0])
 
     def _range(self, purpose: str) -> tuple[int, int]:
-        """The number of truths and the least truth, if this is a square finite kernel."""
+        """Return the number of truths and the least truth, if this is a square finite kernel."""
         if None in self.truths or self.clamp != self.truths:
             raise Unsupported(
                 f"{purpose} needs finitely many counts, and this noise is unbounded.",
@@ -201,7 +201,7 @@ class Noise(Kernel):
         return np.asarray(means)
 
     def _places(self, x: int, law: Finite) -> IntArray:
-        """Where each outcome of a truth's own law is reported."""
+        """Return where each outcome of a truth's own law is reported."""
         return np.clip(np.arange(law.low, law.high + 1) + x, 0, self._range("this")[0] - 1)
 
     def _convolve(self, distribution: FloatArray) -> FloatArray:
@@ -279,7 +279,7 @@ def _powers(ratio: Fraction, count: int) -> FloatArray:
 
 
 def _until_zero(falling: Callable[[int], float], size: int) -> FloatArray:
-    """The values at 0, 1, ... of a function that falls, and stays at zero once it is there."""
+    """Return the values at 0, 1, ... of a function that falls, and stays at zero once it is there."""
     values = np.zeros(size)
     for k in range(size):
         values[k] = falling(k)
@@ -294,7 +294,7 @@ def _head(law: Law, z: int) -> float:
 
 
 def _geometric_table(law: GeometricTails, size: int) -> Table:
-    """The table of clamped geometric noise on 0..size-1, with integers only.
+    """Return the table of clamped geometric noise on 0..size-1, with integers only.
 
     Places hold the mass of their noise, the first and last columns a whole tail. All of them are a few fractions times
     a power of the ratio p/q, over one denominator times q^(size-2); a row is the whole law, so it adds up to that.
@@ -342,7 +342,7 @@ class _ShiftSampler:
         return reports
 
     def _draw_mixed(self, truths: Array, bits: Bits) -> Array:
-        """Each truth by the law that is its own, with one word of the main stream each, as for a single law."""
+        """Return each truth by the law that is its own, with one word of the main stream each, as for a single law."""
         numbers = np.minimum(truths.astype(np.int64) - self._first, len(self._own))
         if not self._shared.by_lookup:  # a wide geometric beside own laws: rare, and drawn one by one
             return np.array([self._sampler(k).draw_one(bits) for k in numbers.tolist()], np.int64)
@@ -461,7 +461,7 @@ class Response(Kernel):
 
 
 def kernel_from(description: dict[str, Any]) -> Kernel:
-    """The kernel with this description (the inverse of ``to_json``)."""
+    """Return the kernel with this description (the inverse of ``to_json``)."""
     kind = description.get("kernel")
     if kind == "table":
         palette = [read_integer(w) for w in description["palette"]]

@@ -90,7 +90,7 @@ class Lattice(Kernel):
 
     @classmethod
     def from_weights(cls, weights: Sequence[Sequence[int]] | Array, border: Border) -> Lattice:
-        """A lattice from integer weights, one row for each row displacement 0, 1, ..., rows - 1."""
+        """Return a lattice from integer weights, one row for each row displacement 0, 1, ..., rows - 1."""
         listed = [[int(w) for w in row] for row in weights]
         if len({len(row) for row in listed}) != 1:
             raise InvalidInput(
@@ -161,7 +161,7 @@ class Lattice(Kernel):
         return law, _event_numbers(self.rows, remap), _event_numbers(self.cols, remap)
 
     def table(self) -> Table:
-        """The exact table of all pairs of cells."""
+        """Return the exact table of all pairs of cells."""
         self._refuse_above(LARGEST_TABLE, "the exact table of all pairs of cells")
         law, by_row, by_col = self._events()
         palette = sorted(set(law.ravel().tolist()))
@@ -171,7 +171,7 @@ class Lattice(Kernel):
         return Table.from_codes(palette, places.reshape(self.shape))
 
     def matrix(self) -> FloatArray:
-        """The probabilities as doubles, each correct to within a few units in the last place."""
+        """Return the probabilities as doubles, each correct to within a few units in the last place."""
         self._refuse_above(LARGEST_MATRIX, "the matrix of all pairs of cells")
         law, by_row, by_col = self._events()
         values = _quotients(law, self.total)[by_row[:, None, :, None], by_col[None, :, None, :]].reshape(self.shape)
@@ -224,7 +224,7 @@ class Lattice(Kernel):
         return min(self.palette) / self.total
 
     def forward(self, distribution: FloatArray) -> FloatArray:
-        """The distribution of reports when truths have this one: ``p @ matrix()``, without the matrix.
+        """Return the distribution of reports when truths have this one: ``p @ matrix()``, without the matrix.
 
         With Fourier transforms (above 1000 cells) the error is about 1e-16 times the largest entry, not relative to
         each entry; for p >= 0, entries are at least what the smallest probability makes of p, so they stay positive.
@@ -285,7 +285,7 @@ class Lattice(Kernel):
     # -------------------------------------------------------------------------------------------- files
 
     def to_json(self) -> dict[str, Any]:
-        """The exact parameters as plain JSON values; :meth:`from_json` reads them back."""
+        """Return the exact parameters as plain JSON values; :meth:`from_json` reads them back."""
         return {
             "kernel": self.name,
             "border": self.border,
@@ -295,7 +295,7 @@ class Lattice(Kernel):
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Lattice:
-        """The lattice with these parameters."""
+        """Return the lattice with these parameters."""
         try:
             palette = tuple(int(w, 16) for w in description["weights"])
             return cls(palette, np.array(description["codes"], np.int32), description["border"])
@@ -336,7 +336,7 @@ class LatticeSampler:
 
 
 def _clamping(n: int, x: int, y: int) -> slice:
-    """The sizes of the displacements from x that clamp to y, on an axis of n cells."""
+    """Return the sizes of the displacements from x that clamp to y, on an axis of n cells."""
     if n > 1 and y in (0, n - 1):
         return slice(abs(y - x), n)
     return slice(abs(y - x), abs(y - x) + 1)
@@ -369,7 +369,7 @@ def _event_numbers(n: int, remap: bool) -> IntArray:
 
 
 def _mirrored(quadrant: Array) -> Array:
-    """All displacements -(n-1)..n-1 on both axes, from the non-negative ones."""
+    """Return all displacements -(n-1)..n-1 on both axes, from the non-negative ones."""
     rows, cols = (np.abs(np.arange(1 - n, n)) for n in quadrant.shape)
     return np.asarray(quadrant[np.ix_(rows, cols)])
 
@@ -404,7 +404,7 @@ class _Convolution:
         self._spectrum = np.ascontiguousarray(rfft2(window, workers=self._threads).real)
 
     def apply(self, field: FloatArray) -> FloatArray:
-        """A whole field convolved with the law, around the edges."""
+        """Return a whole field convolved with the law, around the edges."""
         from scipy.fft import irfft2, rfft2
 
         transform = rfft2(field, self._size, workers=self._threads)
@@ -421,7 +421,7 @@ class _Convolution:
 
 
 def _reach(quadrant: FloatArray) -> int:
-    """The longest displacement along the first axis that has to be told from longer ones."""
+    """Return the longest displacement along the first axis that has to be told from longer ones."""
     mass = quadrant.sum(1)
     beyond = np.cumsum(mass[::-1])[::-1]
     needed = np.flatnonzero(beyond > UNRESOLVED * beyond[0])
@@ -429,5 +429,5 @@ def _reach(quadrant: FloatArray) -> int:
 
 
 def _cut(quadrant: FloatArray, reach: int) -> FloatArray:
-    """The law with all displacements beyond the reach along the first axis counted at the reach."""
+    """Return the law with all displacements beyond the reach along the first axis counted at the reach."""
     return np.concatenate([quadrant[:reach], quadrant[reach:].sum(0, keepdims=True)])

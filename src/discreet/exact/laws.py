@@ -46,10 +46,10 @@ class Law(Protocol):
         """Whether Z and -Z have the same distribution."""
 
     def mass(self, z: int, bits: int) -> Interval:
-        """Bounds of 2^bits P(Z = z)."""
+        """Return bounds of 2^bits P(Z = z)."""
 
     def tail(self, z: int, bits: int) -> Interval:
-        """Bounds of 2^bits P(Z >= z)."""
+        """Return bounds of 2^bits P(Z >= z)."""
 
     def probability(self, z: int) -> Fraction:
         """P(Z = z), for rational laws."""
@@ -64,17 +64,17 @@ class Law(Protocol):
         """P(Z >= z) as a double."""
 
     def to_json(self) -> dict[str, Any]:
-        """The exact parameters, as plain JSON values."""
+        """Return the exact parameters, as plain JSON values."""
 
 
 def scaled(x: Fraction, bits: int) -> Interval:
-    """The integers around 2^bits x (equal when it is an integer)."""
+    """Return the integers around 2^bits x (equal when it is an integer)."""
     quotient, remainder = divmod(x.numerator << bits, x.denominator)
     return quotient, quotient + (remainder > 0)
 
 
 def power_bounds(base: Fraction, exponent: int, bits: int) -> Interval:
-    """Bounds of 2^bits base^exponent for 0 <= base <= 1, by repeated squaring with outward rounding."""
+    """Return bounds of 2^bits base^exponent for 0 <= base <= 1, by repeated squaring with outward rounding."""
     work = bits + 2 * exponent.bit_length() + 16
     low, high = scaled(base, work)
     low_power = high_power = 1 << work
@@ -339,7 +339,7 @@ class Finite:
 
 
 def law_from(description: dict[str, Any]) -> GeometricTails | Gaussian | Finite:
-    """The law with this description (the inverse of ``to_json``)."""
+    """Return the law with this description (the inverse of ``to_json``)."""
     kind = description.get("law")
     if kind == GeometricTails.name:
         return GeometricTails(Fraction(description["atom"]), Fraction(description["ratio"]))

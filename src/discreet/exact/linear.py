@@ -72,7 +72,7 @@ def _determinant_bits(matrix: IntegerMatrix) -> int:
 
 
 def _lifted_inverse(matrix: IntegerMatrix) -> tuple[IntegerMatrix, int]:
-    """The inverse modulo a power of the prime, by Newton's iteration."""
+    """Return the inverse modulo a power of the prime, by Newton's iteration."""
     inverse = _inverse_modulo_prime(matrix).astype(object)
     modulus = PRIME
     identity2 = 2 * np.eye(len(matrix), dtype=np.int64).astype(object)
@@ -132,7 +132,7 @@ def _join(digits: list[int], modulus: int) -> int:
 
 
 def _small_denominator(value: int, total: int, half: int) -> int | None:
-    """The least d > 0 for which ``value * d`` is small modulo ``total``, by Euclid's algorithm."""
+    """Return the least d > 0 for which ``value * d`` is small modulo ``total``, by Euclid's algorithm."""
     r0, r1, t0, t1 = total, value, 0, 1
     while r1 > half:
         quotient, rest = divmod(r0, r1)

@@ -36,14 +36,14 @@ from .sampling import straddles, uniform_below
 from .tables import Table, refuse_large
 
 #: Projective spaces have at most this many points: vectors of so many doubles take 128 MB.
-MOST_POINTS = 1 << 24
+MAX_POINTS = 1 << 24
 
 #: Fourier transforms of up to this many values are products with a matrix.
 LARGEST_MATRIX = 100
 
 
 def points_of(q: int, t: int) -> int:
-    """How many points a projective space with t coordinates over F_q has: (q^t - 1) / (q - 1).
+    """Return how many points a projective space with t coordinates over F_q has: (q^t - 1) / (q - 1).
 
     >>> [points_of(3, t) for t in range(4)]
     [0, 1, 4, 13]
@@ -52,7 +52,7 @@ def points_of(q: int, t: int) -> int:
 
 
 def is_prime(number: int) -> bool:
-    """Whether a number is prime, by trial division: for numbers of up to 25 bits.
+    """Return whether a number is prime, by trial division: for numbers of up to 25 bits.
 
     >>> [k for k in range(20) if is_prime(k)]
     [2, 3, 5, 7, 11, 13, 17, 19]
@@ -63,7 +63,7 @@ def is_prime(number: int) -> bool:
 
 
 def inverses(numbers: IntArray, q: int) -> IntArray:
-    """The inverses of nonzero numbers modulo the prime q, as their (q - 2)-th powers.
+    """Return the inverses of nonzero numbers modulo the prime q, as their (q - 2)-th powers.
 
     >>> inverses(np.arange(1, 7), 7).tolist()
     [1, 4, 5, 2, 3, 6]
@@ -100,10 +100,10 @@ class Projective(Kernel):
 
     def __post_init__(self) -> None:
         whole = all(type(number) is int for number in (self.size, self.q, self.t, self.inside, self.outside))
-        small = whole and 2 <= self.q <= MOST_POINTS and 2 <= self.t <= 24 and self.points <= MOST_POINTS
+        small = whole and 2 <= self.q <= MAX_POINTS and 2 <= self.t <= 24 and self.points <= MAX_POINTS
         if not (small and is_prime(self.q) and 2 <= self.size <= self.points and self.inside >= self.outside > 0):
             raise InvalidInput(
-                f"projective response needs a prime q, t >= 2 coordinates, at most {MOST_POINTS:,} points, no more "
+                f"projective response needs a prime q, t >= 2 coordinates, at most {MAX_POINTS:,} points, no more "
                 f"truths than points and inside >= outside > 0; got {self!r}."
             )
 
@@ -159,7 +159,7 @@ class Projective(Kernel):
         return np.asarray(self._firsts[d] + written - self._powers[d])
 
     def _products(self, first: IntArray, second: IntArray) -> IntArray:
-        """The inner products of coordinates, written in base q, modulo q; not reduced before the end."""
+        """Return the inner products of coordinates, written in base q, modulo q; not reduced before the end."""
         result = np.zeros(np.broadcast(first, second).shape, np.int64)
         for _ in range(self.t):
             result += (first % self.q) * (second % self.q)
@@ -167,11 +167,11 @@ class Projective(Kernel):
         return result % self.q
 
     def incident(self, truths: IntArray, reports: IntArray) -> BoolArray:
-        """Whether each of these reports is in the hyperplane of the truth beside it."""
+        """Return whether each of these reports is in the hyperplane of the truth beside it."""
         return np.asarray(self._products(self._written(truths), self._written(reports)) == 0)
 
     def in_hyperplane(self, truths: IntArray, numbers: IntArray) -> IntArray:
-        """The points with these numbers (0 to s - 1) of the hyperplanes of these truths.
+        """Return the points with these numbers (0 to s - 1) of the hyperplanes of these truths.
 
         The last nonzero coordinate of the truth is the one that is solved for, and the others are a point with one
         coordinate less. Where all coordinates before it are zero the solution is zero, so that the first nonzero
@@ -273,7 +273,7 @@ class Projective(Kernel):
 
     @classmethod
     def from_json(cls, description: dict[str, Any]) -> Projective:
-        """The kernel with this description (the inverse of ``to_json``)."""
+        """Return the kernel with this description (the inverse of ``to_json``)."""
         inside, outside = read_integer(description["inside"]), read_integer(description["outside"])
         return cls(description["size"], description["q"], description["t"], inside, outside)
 
@@ -332,7 +332,7 @@ def _spectrum(block: FloatArray, q: int, m: int) -> Array:
 
 
 def _characters(q: int, d: int) -> Array:
-    """The matrix of the Fourier transform of F_q^d: real for q = 2."""
+    """Return the matrix of the Fourier transform of F_q^d: real for q = 2."""
     one = np.exp(-2j * np.pi / q * (np.outer(np.arange(q), np.arange(q)) % q))
     if q == 2:
         one = one.real.round()
@@ -362,7 +362,7 @@ def _lines(spectrum: Array, q: int, d: int) -> FloatArray:
 
 
 def _multiples(factor: int, q: int, d: int) -> IntArray:
-    """Where each vector of F_q^d, numbered in base q, comes to lie when it is multiplied by this factor."""
+    """Return where each vector of F_q^d, numbered in base q, comes to lie when it is multiplied by this factor."""
     digit = factor * np.arange(q) % q
     places = np.zeros(1, np.int64)
     for e in range(d):
@@ -406,7 +406,7 @@ class ProjectiveSampler:
         return int(self._kernel.in_hyperplane(np.array([truth]), np.array([number]))[0]) if within else number
 
     def _settle(self, word: int, bits: Bits) -> tuple[bool, int]:
-        """Whether the report is from the hyperplane, and its number there or among all points."""
+        """Return whether the report is from the hyperplane, and its number there or among all points."""
         within, _, _ = is_below(word >> 32, 32, lambda b: scaled(self._within, b), bits)
         size = self._kernel.hyperplane if within else self._kernel.points
         return within, uniform_below(size, word & 0xFFFFFFFF, 32, bits)

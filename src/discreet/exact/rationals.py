@@ -76,7 +76,7 @@ def as_fraction(value: object, what: str = "the number") -> Fraction:
 
 
 def _has_huge_exponent(text: str) -> bool:
-    """Whether writing this number out would take forever."""
+    """Return whether writing this number out would take forever."""
     match = re.search(r"[eE][+-]?0*(\d+)\s*$", text)
     return match is not None and (len(match[1]) > 5 or int(match[1]) > 10_000)
 
@@ -178,7 +178,7 @@ def _log_near_one(m: Fraction, work: int) -> tuple[Fraction, Fraction]:
 
 
 def at_most_exp(ratio: Fraction, x: Fraction) -> bool:
-    """Whether ``ratio <= e^x``, decided exactly (e^x is irrational for rational x other than 0)."""
+    """Return whether ``ratio <= e^x``, decided exactly (e^x is irrational for rational x other than 0)."""
     if x == 0:
         return ratio <= 1
     if x > max(0, ratio.numerator.bit_length() - ratio.denominator.bit_length() + 1):
@@ -194,7 +194,7 @@ def at_most_exp(ratio: Fraction, x: Fraction) -> bool:
 
 
 def float_up(x: Fraction) -> float:
-    """The least double that is at least x (infinity above the largest double)."""
+    """Return the least double that is at least x (infinity above the largest double)."""
     try:
         near = float(x)
     except OverflowError:
@@ -203,12 +203,12 @@ def float_up(x: Fraction) -> float:
 
 
 def float_down(x: Fraction) -> float:
-    """The largest double that is at most x."""
+    """Return the largest double that is at most x."""
     return -float_up(-x)
 
 
 def log_up(x: Fraction) -> float:
-    """The logarithm of a positive rational as a double, rounded up (within one unit in the last place)."""
+    """Return the logarithm of a positive rational as a double, rounded up (within one unit in the last place)."""
     if x == 1:
         return 0.0
     # |log x| is at least |x - 1| / max(x, 1): so many leading zeros must not count as digits
@@ -218,12 +218,12 @@ def log_up(x: Fraction) -> float:
 
 
 def show_integer(value: int) -> str:
-    """An integer as text for a file: decimal, or hexadecimal where Python refuses so many decimal digits."""
+    """Return an integer as text for a file: decimal, or hexadecimal where Python refuses so many decimal digits."""
     return str(value) if value.bit_length() <= 10_000 else hex(value)
 
 
 def read_integer(text: object) -> int:
-    """The inverse of :func:`show_integer`; whole numbers are read as they are."""
+    """Return the inverse of :func:`show_integer`; whole numbers are read as they are."""
     if isinstance(text, int) and not isinstance(text, bool):
         return text
     if not isinstance(text, str):
@@ -244,12 +244,12 @@ def bound_up(x: Fraction) -> float:
 
 
 def claimed(bound: float) -> Fraction:
-    """What a bound made by :func:`bound_up` claims at least: the double itself or the rational it stands for."""
+    """Return what a bound made by :func:`bound_up` claims at least: the double itself or the rational it stands for."""
     return min(Fraction(bound), as_fraction(bound))
 
 
 def text_up(value: float | Fraction, digits: int = 6) -> str:
-    """A bound for people to read, rounded up to this many significant digits.
+    """Return a bound for people to read, rounded up to this many significant digits.
 
     A rational number is shown as it is: the double at or above 3/10 is above it, and would be shown as 0.300001.
 
@@ -268,7 +268,7 @@ def text_up(value: float | Fraction, digits: int = 6) -> str:
 
 
 def text_down(value: Fraction, digits: int = 6) -> str:
-    """A lower bound for people to read, rounded down to this many significant digits.
+    """Return a lower bound for people to read, rounded down to this many significant digits.
 
     >>> text_down(Fraction(2, 3)), text_down(Fraction(1, 2))
     ('0.666666', '0.5')
@@ -280,7 +280,7 @@ def text_down(value: Fraction, digits: int = 6) -> str:
 
 
 def written_out(value: Fraction) -> str | None:
-    """An exact number as text; None where it has thousands of digits (Python itself refuses more than 4300).
+    """Return an exact number as text; None where it has thousands of digits (Python itself refuses more than 4300).
 
     >>> written_out(Fraction(2, 3)), written_out(Fraction(1, 10**4000))
     ('2/3', None)
@@ -292,7 +292,7 @@ def written_out(value: Fraction) -> str | None:
 
 
 def read_epsilon(epsilon: object) -> Fraction:
-    """An epsilon that mechanisms can be built for."""
+    """Return an epsilon that mechanisms can be built for."""
     value = as_fraction(epsilon, "epsilon")
     if not SMALLEST_EPSILON <= value <= LARGEST_EPSILON:
         raise InvalidInput.must_be(
@@ -305,13 +305,13 @@ def read_epsilon(epsilon: object) -> Fraction:
 
 
 def alpha_from_epsilon(epsilon: Fraction) -> Fraction:
-    """The smallest-denominator rational in [e^-eps, e^-eps (1 + 2^-40)]: at least as private as asked for."""
+    """Return the smallest-denominator rational in [e^-eps, e^-eps (1 + 2^-40)]: at least as private as asked for."""
     low, high = exp_bounds(-epsilon, 128 + 2 * math.ceil(epsilon))  # the denominator alone has 1.44 epsilon bits
     return simplest_between(high, low * (1 + ALPHA_SLACK))
 
 
 def read_alpha(alpha: object | None, epsilon: object | None) -> Fraction:
-    """The privacy parameter alpha = e^-epsilon, from exactly one of its two spellings."""
+    """Return the privacy parameter alpha = e^-epsilon, from exactly one of its two spellings."""
     if (alpha is None) == (epsilon is None):
         given = "both" if alpha is not None else "neither"
         raise InvalidInput(

@@ -30,7 +30,7 @@ WIDTH = 62
 
 
 def mixing_weight(outcomes: int, epsilon: Fraction, excess: Fraction, width: int = WIDTH) -> Fraction:
-    """The share of uniform noise that makes rounding to ``2**-width`` keep epsilon, rounded up to 64 bits."""
+    """Return the share of uniform noise that makes rounding to ``2**-width`` keep epsilon, rounded up to 64 bits."""
     low, high = exp_bounds(epsilon)
     less = max(low - 1, epsilon)  # both are at most e^eps - 1; the second is positive however small epsilon is
     exact = ((high + 1) / 2**width + excess) / (less / outcomes + excess)
@@ -70,7 +70,7 @@ def mix_and_round(table: Table, mixing: Fraction, width: int = WIDTH) -> Table:
 
 
 def _in_order(remainders: list[int], missing: int) -> list[int]:
-    """The places with the largest remainders."""
+    """Return the places with the largest remainders."""
     return sorted(range(len(remainders)), key=remainders.__getitem__, reverse=True)[:missing]
 
 

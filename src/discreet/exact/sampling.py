@@ -117,7 +117,7 @@ class NoiseSampler:
         return self._digits is None
 
     def settle(self, words: NDArray[np.uint16], rest: NDArray[np.uint64], bits: Bits) -> IntArray:
-        """The noise for words that do not decide, given 64 more bits for each."""
+        """Return the noise for words that do not decide, given 64 more bits for each."""
         return np.asarray(self._as_noise(self._inversion.decide(words, rest, bits)))
 
     @cached_property
@@ -136,7 +136,7 @@ class NoiseSampler:
 
 
 def _outcomes_needed(law: GeometricTails) -> float:
-    """How many outcomes of the law there are until less than about 2^-64 is left."""
+    """Return how many outcomes of the law there are until less than about 2^-64 is left."""
     return 2 * 45 / -float_log(law.ratio)
 
 
@@ -271,7 +271,7 @@ class AliasSampler:
         return column if rest < threshold else self._aliases.item(truth, column)
 
     def _settle(self, row: int, word: int, bits: Bits) -> int:
-        """The report for a word that ties with its threshold: compare further bits with the exact threshold."""
+        """Return the report for a word that ties with its threshold: compare further bits with the exact threshold."""
         free = self._width - self._shift
         column = word >> free
         if self._aliases.item(row, column) == column:
@@ -286,12 +286,12 @@ class AliasSampler:
 
 
 def straddles(product: Any, size: Any) -> Any:
-    """Whether a 32-bit number times size leaves a uniform value open: the next number would give another one."""
+    """Return whether a 32-bit number times size leaves a uniform value open: the next number would give another one."""
     return (product & np.uint64(0xFFFFFFFF)) > np.uint64(2**32) - size
 
 
 def uniform_below(size: int, value: int, known: int, bits: Bits) -> int:
-    """A uniform value in 0..size-1 from the first ``known`` bits of a number, and as many more as it takes."""
+    """Return a uniform value in 0..size-1 from the first ``known`` bits of a number, and as many more as it takes."""
     while (value * size) >> known != ((value + 1) * size - 1) >> known:
         value, known = (value << 64) | bits.deep(), known + 64
     return (value * size) >> known

@@ -50,7 +50,7 @@ class Table(Kernel):
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[int]]) -> Table:
-        """A table from rows of nonnegative integers; each row is divided by its own sum."""
+        """Return a table from rows of nonnegative integers; each row is divided by its own sum."""
         listed = [_integers(row) for row in rows]
         if not listed or not listed[0]:
             raise InvalidInput("a table needs at least one row and one column; got none.", argument="rows")
@@ -64,7 +64,7 @@ class Table(Kernel):
 
     @classmethod
     def from_array(cls, weights: Array) -> Table:
-        """A table from an integer array; each row is divided by its own sum. Faster than :meth:`from_rows`."""
+        """Return a table from an integer array; each row is divided by its own sum. Faster than :meth:`from_rows`."""
         if weights.ndim != 2 or not weights.size:
             raise InvalidInput(
                 f"a table needs at least one row and one column; got an array of shape {weights.shape}.",
@@ -75,7 +75,7 @@ class Table(Kernel):
 
     @classmethod
     def from_codes(cls, palette: Sequence[int], codes: Array) -> Self:
-        """A table from distinct weights and, for each place, the number of its weight."""
+        """Return a table from distinct weights and, for each place, the number of its weight."""
         weights = _integers(palette)
         if weights and min(weights) < 0:
             raise InvalidInput.must_be("weights", "0 or more", InWords(min(weights)))
@@ -102,7 +102,7 @@ class Table(Kernel):
         return self.palette[int(self.codes[i, j])]
 
     def row(self, i: int) -> list[int]:
-        """The integer weights of one row."""
+        """Return the integer weights of one row."""
         return [self.palette[c] for c in self.codes[i].tolist()]
 
     def probability(self, i: int, j: int) -> Fraction:
@@ -129,7 +129,7 @@ class Table(Kernel):
         return self
 
     def forward(self, distribution: FloatArray) -> FloatArray:
-        """The distribution of reports when truths have this one."""
+        """Return the distribution of reports when truths have this one."""
         return distribution @ self._floats
 
     def backward(self, values: FloatArray) -> FloatArray:
@@ -156,7 +156,7 @@ class Table(Kernel):
         return {"kernel": "table", "palette": [show_integer(w) for w in self.palette], "codes": self.codes.tolist()}
 
     def reduced(self) -> Table:
-        """The same probabilities with the greatest common divisor of all weights taken out."""
+        """Return the same probabilities with the greatest common divisor of all weights taken out."""
         divisor = math.gcd(*self.palette)
         if divisor <= 1:
             return self
@@ -171,7 +171,7 @@ def _integers(values: Iterable[int]) -> tuple[int, ...]:
 
 
 def _row_sums(palette: tuple[int, ...], codes: NDArray[np.int32]) -> Iterator[int]:
-    """The exact sum of each row; where weights are shared, from what changes from one row to the next.
+    """Return the exact sum of each row; where weights are shared, from what changes from one row to the next.
 
     In a table such as the explicit fair one, neighbouring rows differ in a few weights: with weights of ten thousand
     bits that is all the time there is to save.

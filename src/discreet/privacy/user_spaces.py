@@ -1,12 +1,12 @@
-"""Spaces that users define: what they state is read once, checked and frozen before the judge uses it.
+"""User-defined spaces: their answers are read once, checked and frozen before the judge uses them.
 
 For the spaces of this package the judge uses lemmas: between counts every pair is joined by steps of one, so under the
 metric notion with delta = 0 the steps decide; any two labels are at distance one; cells of a map are compared pair by
-pair. Nothing of that holds for a subclass or a class with the same methods. There the judge
+pair. None of these lemmas holds for a subclass or a class with the same methods. There the judge
 
 - compares *all* pairs at their own distance under the metric notion. The neighbours that a space states prove nothing
   about its distances;
-- takes adjacency under the central notion as the space defines it, and says so in the verdict;
+- takes adjacency under the central notion as the space defines it, which the verdict notes;
 - asks nothing but the number of values under the local notion.
 """
 
@@ -23,19 +23,19 @@ from ..exact.integers import is_integer
 from ..exact.rationals import as_fraction
 from ..spaces import Counts, Grid, Integers, Labels, ProductSpace, Space
 
-#: The spaces that the lemmas are about. A subclass may answer anything, so the lemmas do not hold for it.
+#: The spaces for which the lemmas hold. A subclass may answer anything, so they do not hold for it.
 BUILT_IN = (Counts, Integers, Grid, Labels, ProductSpace)
 
 #: Maximum number of values whose distances are all evaluated (12 million pairs).
 MAX_VALUES = 5000
 
-#: Squared distances stay below this, so that their roots are doubles.
+#: Upper limit of squared distances, so that their roots are doubles.
 LARGEST_SQUARE = 2**200
 
-#: Units lie between this and its inverse, so that distances and epsilons per unit of distance are doubles.
+#: Upper limit of units; its inverse is the lower one. Distances and epsilons per unit of distance are then doubles.
 LARGEST_UNIT = 10**200
 
-#: A stated distance may differ from unit * sqrt(squared distance) by this share: doubles are rounded.
+#: Largest relative difference between a space's distance and unit * sqrt(squared distance): doubles are rounded.
 ROUNDING = 1e-9
 
 
@@ -45,7 +45,7 @@ def is_built_in(space: Space) -> bool:
 
 
 def refuse_other_than_space(space: object) -> None:
-    """Refuse what is not a space at all, such as a list of labels."""
+    """Refuse an object that is not a space, such as a list of labels."""
     if isinstance(space, type) or not hasattr(space, "size"):
         raise WrongType.must_be(
             "inputs", "a space, such as dc.Counts(n) or dc.Labels([...])", InWords(type(space).__name__)
@@ -63,13 +63,13 @@ def adjacent_pairs(space: Space, size: int) -> tuple[IntArray, IntArray]:
     Raises
     ------
     Unsupported
-        When no two values are adjacent: a guarantee about no pair would say nothing.
+        When no two values are adjacent: a guarantee about no pair would be empty.
     """
-    stated = space.neighbours() if hasattr(space, "neighbours") else None
+    answer = space.neighbours() if hasattr(space, "neighbours") else None
     try:
-        first, second = (np.asarray(end) for end in (((), ()) if stated is None else stated))
+        first, second = (np.asarray(end) for end in (((), ()) if answer is None else answer))
     except (TypeError, ValueError):
-        raise _wrong_answer("neighbours()", "two arrays of indices", type(stated).__name__) from None
+        raise _wrong_answer("neighbours()", "two arrays of indices", type(answer).__name__) from None
     if not first.size:
         raise Unsupported(
             f"the central notion needs adjacent values; {described(space)} has none.",
@@ -137,7 +137,7 @@ def _squared(space: Space, first: IntArray, second: IntArray) -> Array:
 
 
 def _refuse_renumbering(space: Space, size: int) -> None:
-    """Refuse a space in which a value leads to another row than its own."""
+    """Refuse a space in which ``index(value(i))`` is not i."""
     if not (hasattr(space, "value") and hasattr(space, "index")):
         return
     for i in range(size):
@@ -147,17 +147,17 @@ def _refuse_renumbering(space: Space, size: int) -> None:
 
 def _refuse_contradiction(space: Space, unit: Fraction, first: IntArray, second: IntArray, squares: Array) -> None:
     """Refuse distances in the user's own ``distance`` that are not unit * sqrt(squared_distance)."""
-    own = getattr(type(space), "distance", None)
-    if own is None or own in {built_in.distance for built_in in BUILT_IN} or not hasattr(space, "value"):
+    method = getattr(type(space), "distance", None)
+    if method is None or method in {built_in.distance for built_in in BUILT_IN} or not hasattr(space, "value"):
         return
     values = [space.value(i) for i in range(int(second.max()) + 1)]
     pairs = ((values[i], values[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True))
     try:
-        stated = np.array([float(far) for far in starmap(space.distance, pairs)])
+        distances = np.array([float(far) for far in starmap(space.distance, pairs)])
     except (OverflowError, TypeError, ValueError):
         raise _wrong_answer("distance(a, b)", "a number that a float can hold", "something else") from None
     exact = np.sqrt(squares.astype(float)) * float(unit)
-    if not np.allclose(stated, exact, rtol=ROUNDING, atol=0):
+    if not np.allclose(distances, exact, rtol=ROUNDING, atol=0):
         raise _wrong_answer("distance(a, b)", "unit * sqrt(squared_distance(i, j))", "another number for some pair")
 
 

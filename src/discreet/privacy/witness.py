@@ -1,4 +1,4 @@
-"""The witness: the two truths and the report, or set of reports, that show how much a mechanism gives away."""
+"""The witness: two truths, and the report or set of reports whose probabilities differ most between them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..wording import rounded
 
 @dataclass(frozen=True, repr=False)
 class Witness:
-    """Two truths and what tells them apart.
+    """Two truths and the event that tells them apart.
 
-    ``reports`` lists the reports of the event; where the event contains all reports beyond the first or the last of
-    them, ``at_most`` or ``at_least`` says so (an unbounded mechanism has infinitely many reports). ``alike`` is how
-    many more of the same kinds belong to it that are not listed.
+    ``reports`` lists the reports of the event. ``at_most`` or ``at_least`` is true if the event contains all reports
+    beyond the first or the last of them (an unbounded mechanism has infinitely many reports). ``alike`` is the number
+    of further reports of the same kinds that belong to the event.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Witness:
 
     @property
     def ratio(self) -> Fraction | float:
-        """How many times likelier the event is under ``truth`` than under ``other``."""
+        """The probability of the event under ``truth``, divided by that under ``other``."""
         if self.other_probability == 0:
             return math.inf if self.probability else Fraction(1)
         return self.probability / self.other_probability
@@ -67,7 +67,7 @@ class Witness:
         return f"a report in {{{shown}}}{beyond}"
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values, with the sentence."""
+        """Return plain JSON values, with the sentence."""
         return {
             "truth": self.truth,
             "other": self.other,

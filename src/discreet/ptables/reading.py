@@ -87,7 +87,7 @@ def read_ptable(path: str | Path, layout: str | None = None, *, small_n: int | N
 def ptable_from_text(
     text: str, kind: str, name: str, *, small_n: int | None = None, beside: Mapping[str, object] | None = None
 ) -> PTable:
-    """A p-table from the text of a file of this layout; errors call it by the name."""
+    """Return a p-table from the text of a file of this layout; errors call it by the name."""
     readers = {"ptable": _read_text, "cellkey": _read_yaml, "ons": _read_ons}
     try:
         table = _read_superstar(text, small_n) if kind == "superstar" else readers[kind](text)
@@ -111,7 +111,7 @@ def _on_keys(table: PTable, keys: object) -> PTable:
 
 
 def recognise(text: str, suffix: str = "") -> str | None:
-    """The layout of a p-table, from its first lines; None if it is not one."""
+    """Return the layout of a p-table, from its first lines; None if it is not one."""
     first = text.lstrip().partition("\n")[0]
     heading = [cell.strip().strip('"').lower() for cell in re.split("[;,\t]", first)]
     if heading[:2] == ["i", "j"] and len(heading) >= 5:
@@ -129,7 +129,7 @@ def recognise(text: str, suffix: str = "") -> str | None:
 
 
 def _beside(path: str | Path) -> dict[str, Any]:
-    """What the file beside the table states: plain values only."""
+    """Return what the file beside the table states: plain values only."""
     try:
         content = read_json(Path(f"{path}.json").read_bytes(), f"{path}.json")
     except (OSError, ValueError):
@@ -244,7 +244,7 @@ def _from_bounds(found: Sequence[tuple[int, int, Fraction]]) -> PTable:
 
 
 def _read_yaml(text: str) -> PTable:
-    """The columns below ``ptable:``, as lists in brackets or one item a line; nothing else of YAML is needed."""
+    """Return the columns below ``ptable:``, as lists in brackets or one item a line; nothing else of YAML is needed."""
     columns: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in text.partition("ptable:")[2].splitlines():
@@ -307,7 +307,7 @@ def _read_ons(text: str) -> PTable:
 
 
 def _runs(values: Iterable[int]) -> Block:
-    """The noise of each key in turn, as runs of equal ones."""
+    """Return the noise of each key in turn, as runs of equal ones."""
     found: list[tuple[int, int]] = []
     for value in values:
         if found and found[-1][0] == value:

@@ -96,12 +96,12 @@ class PTable(Result):
     # ---------------------------------------------------------------- the mechanism
 
     def block(self, count: int) -> Block:
-        """The block that serves this count."""
+        """Return the block that serves this count."""
         size = len(self.blocks)
         return self.blocks[count if count < size else size - self.cycle + (count - size) % self.cycle]
 
     def law(self, count: int) -> Finite:
-        """The exact law of the noise added to this count when its key is uniform."""
+        """Return the exact law of the noise added to this count when its key is uniform."""
         weights: dict[int, int] = {}
         for noise, weight in self.block(count):
             weights[noise] = weights.get(noise, 0) + weight
@@ -129,7 +129,7 @@ class PTable(Result):
         return Integers(low=0)
 
     def mechanism(self, epsilon: Number | None = None) -> Mechanism:
-        """The mechanism that draws a fresh uniform key for every cell, with a certificate.
+        """Return the mechanism that draws a fresh uniform key for every cell, with a certificate.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class PTable(Result):
         return finish("ptable", self.inputs, self.outputs, self.kernel, parameters, epsilon=eps, with_delta=True)
 
     def cell_keys(self) -> CellKeys:
-        """The table used with record keys, as other programs use it: for compatibility only."""
+        """Return the table used with record keys, as other programs use it: for compatibility only."""
         return CellKeys(self)
 
     def write(self, path: str | Path, layout: str | None = None, **about: object) -> Path:
@@ -164,7 +164,7 @@ class PTable(Result):
         return max(abs(noise) for block in self.blocks for noise, _ in block)
 
     def outcomes(self, count: int) -> tuple[tuple[int, Fraction], ...]:
-        """What a true count is published as, and how often, the most frequent first.
+        """Return what a true count is published as, and how often, the most frequent first.
 
         >>> PTable((((0, 1), (2, 3)),), 4).outcomes(0)
         ((2, Fraction(3, 4)), (0, Fraction(1, 4)))
@@ -174,7 +174,7 @@ class PTable(Result):
         return tuple(sorted(((y, p) for y, p in found if p), key=lambda pair: (-pair[1], abs(pair[0] - count))))
 
     def describe_count(self, count: int) -> str:
-        """What happens to a true count, in words.
+        """Return what happens to a true count, in words.
 
         >>> PTable((((0, 1), (2, 3)),), 4).describe_count(0)
         'a true 0 is published as 2 in 75% of cases, as 0 in 25%'
@@ -217,7 +217,7 @@ class PTable(Result):
     # ---------------------------------------------------------------- words
 
     def figures(self, verdict: Verdict) -> dict[str, Json]:
-        """What a verdict on the table states beside its own, as plain JSON values."""
+        """Return what a verdict on the table states beside its own, as plain JSON values."""
         return {
             "kind": "p-table",
             "layout": self.layout,
@@ -265,7 +265,7 @@ class PTable(Result):
         return stamped("p-table-report", 1, content)
 
     def report(self) -> Report:
-        """What the table does to counts, and delta at a few epsilons as the judge finds it."""
+        """Return what the table does to counts, and delta at a few epsilons as the judge finds it."""
         verdict = verify(self)
         small = [self.describe_count(count) for count in range(1, SMALL_COUNTS + 1)]
         terms = (

@@ -60,7 +60,7 @@ def write_ptable(table: PTable, path: str | Path, layout: str | None = None, **a
 
 
 def read_layout(path: Path, layout: str | None) -> str:
-    """The layout that is asked for, or that the ending of the file's name stands for."""
+    """Return the layout that is asked for, or that the ending of the file's name stands for."""
     if layout is not None:
         return find_name(layout, LAYOUTS, "a layout of p-tables", argument="layout")
     if path.suffix.lower() not in ENDINGS:
@@ -85,7 +85,7 @@ def _lines(table: PTable) -> Iterator[tuple[int, int, Fraction, Fraction]]:
 
 
 def _decimals(table: PTable) -> int:
-    """How many decimals write every bound exactly."""
+    """Return how many decimals write every bound exactly."""
     rest, twos, fives = table.keys, 0, 0
     while rest % 2 == 0:
         rest, twos = rest // 2, twos + 1
@@ -148,7 +148,7 @@ def _yaml(table: PTable) -> Iterator[str]:
 
 
 def _ons(table: PTable) -> Iterator[str]:
-    """A line for each count up to 750 and each key; counts beyond go round in the last 250 rows."""
+    """Return a line for each count up to 750 and each key; counts beyond go round in the last 250 rows."""
     if table.cycle == 1 and len(table.blocks) > ONS_LAST - 250 + 2:
         raise Unsupported(
             "the ONS layout serves large counts by rows 501..750; this table has own blocks there.", argument="layout"

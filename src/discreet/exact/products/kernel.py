@@ -54,7 +54,7 @@ class Product(Kernel):
         return prod(self.truths), prod(self.reports)
 
     def places(self, truths: Array, reports: Array) -> Iterator[tuple[Kernel, IntArray, IntArray]]:
-        """Each part, with the numbers of its truths and of its reports."""
+        """Return each part, with the numbers of its truths and of its reports."""
         yield from zip(
             self.parts, np.unravel_index(truths, self.truths), np.unravel_index(reports, self.reports), strict=True
         )
@@ -90,7 +90,7 @@ class Product(Kernel):
         return found.ravel()
 
     def block(self, truths: IntArray, reports: IntArray) -> FloatArray:
-        """The parts' probabilities, each worked out once for every truth and report of the part, multiplied."""
+        """Return the parts' probabilities, each worked out once for every truth and report of the part, multiplied."""
         chances = np.ones((len(truths), len(reports)))
         for part, own, reported in self.places(truths, reports):
             rows, row = np.unique(own, return_inverse=True)
@@ -125,14 +125,14 @@ class Product(Kernel):
 
 
 def _by_rows(apply: Callable[[FloatArray], FloatArray], values: FloatArray, axis: int) -> FloatArray:
-    """A product with a kernel along one axis."""
+    """Return a product with a kernel along one axis."""
     moved = np.moveaxis(values, axis, -1)
     rows = np.stack([apply(row) for row in np.ascontiguousarray(moved).reshape(-1, moved.shape[-1])])
     return np.moveaxis(rows.reshape(*moved.shape[:-1], -1), -1, axis)
 
 
 def _table_of_two(first: Table, second: Table) -> Table:
-    """Every weight of the one times every weight of the other: no place is looked at twice."""
+    """Return every weight of the one times every weight of the other: no place is looked at twice."""
     palette = [a * b for a in first.palette for b in second.palette]
     codes = first.codes[:, None, :, None].astype(np.int64) * len(second.palette) + second.codes[None, :, None, :]
     rows, columns = first.shape[0] * second.shape[0], first.shape[1] * second.shape[1]

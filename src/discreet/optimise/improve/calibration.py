@@ -107,7 +107,7 @@ class Calibration(Result):
         return stamped("calibration", 1, content)
 
     def report(self) -> Report:
-        """The epsilon, what it reaches, the neighbour that misses the target, and what was proved."""
+        """Return the epsilon, what it reaches, the neighbour that misses the target, and what was proved."""
         which = "largest" if self.next_smaller is None else "smallest"
         how = "decided in rational numbers" if self.exact else "in floats, rounding error allowed for"
         terms = [("exactly", f"epsilon = {self.epsilon}")] if self.epsilon.denominator < 10**12 else []
@@ -234,8 +234,8 @@ def calibrate(
 
 
 def find_family(written: str) -> Family:
-    """The family that can be calibrated and has this name."""
-    what, listed = "a family that can be calibrated", ", ".join(FAMILIES.written("calibrate"))
+    """Return the family that can be calibrated and has this name."""
+    what, listed = "a family that can be calibrated", ", ".join(FAMILIES.cli_names("calibrate"))
     return FAMILIES.find(written, "calibrate", what, shown=lambda family: family.name, listed=listed)
 
 
@@ -287,7 +287,7 @@ class _Search:
         return self.target.met(self.propose(epsilon))
 
     def _move(self, epsilon: Fraction, factor: Fraction) -> tuple[Fraction, bool] | None:
-        """The next epsilon and whether it meets the target; None at the end of what can be built."""
+        """Return the next epsilon and whether it meets the target; None at the end of what can be built."""
         moved = min(max(epsilon * factor, self.lowest), self.highest)
         if moved == epsilon:
             return None
@@ -297,7 +297,7 @@ class _Search:
             return None
 
     def bracket(self, start: Fraction) -> tuple[Fraction, Fraction, bool]:
-        """An epsilon that meets the target, a worse one that does not, and whether the epsilons tried agree."""
+        """Return an epsilon that meets the target, a worse one that does not, and whether the epsilons tried agree."""
         good, bad = self._walk(start)
         monotone, far = True, bad
         for _ in range(PROBES):
@@ -333,7 +333,7 @@ class _Search:
         return simple if inside and self._met(simple) else good
 
     def neighbour(self, epsilon: Fraction) -> Trial | None:
-        """The nearest worse epsilon that misses the target.
+        """Return the nearest worse epsilon that misses the target.
 
         Families round e^-epsilon to a simple fraction (by up to 2^-40), so at tiny epsilons neighbours can be alike.
         """

@@ -21,7 +21,7 @@ NAMES = {
 
 
 def named_prior(name: str, n: int) -> list[Fraction] | None:
-    """The prior of this name on 0..n; None if there is none.
+    """Return the prior of this name on 0..n; None if there is none.
 
     >>> named_prior("triangular", 2)
     [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)]

@@ -171,7 +171,7 @@ def _best_guesses(channel: Channel, table: Table, loss: Loss, weights: tuple[Fra
 
 
 def _screen(channel: Channel, table: Table, loss: Loss, weights: tuple[Fraction, ...]) -> tuple[BoolArray, BoolArray]:
-    """Which reports are possible, and for each which guesses could be best, up to the error of floats.
+    """Return which reports are possible, and for each which guesses could be best, up to the error of floats.
 
     Posteriors are scaled so that the likeliest truth has weight one: no report is too rare for a float.
     """
@@ -189,7 +189,7 @@ def _screen(channel: Channel, table: Table, loss: Loss, weights: tuple[Fraction,
 
 
 def _report_to_guess(channel: Channel) -> IntArray:
-    """How far each guess is from each report, where reports and truths have a distance at all."""
+    """Return how far each guess is from each report, where reports and truths have a distance at all."""
     try:
         return losses.squared_distances(channel.outputs, channel.inputs)
     except Unsupported:

@@ -27,7 +27,7 @@ from .targets import exact_weights
 
 
 def exact_table(mechanism: object, purpose: str) -> tuple[Channel, Table]:
-    """The exact probabilities of a mechanism; float matrices and irrational laws have none."""
+    """Return the exact probabilities of a mechanism; float matrices and irrational laws have none."""
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput(
             f"{purpose} needs a mechanism; got {type(mechanism).__name__}.",
@@ -44,7 +44,7 @@ def exact_table(mechanism: object, purpose: str) -> tuple[Channel, Table]:
 
 
 def judge_again(source: Mechanism, outputs: Space, table: Table) -> dict[str, Any]:
-    """What a mechanism made of another one is handed: spaces, kernel and a certificate of its own.
+    """Return what a mechanism made of another one is handed: spaces, kernel and a certificate of its own.
 
     The judge holds the new table against what was proved of the old one, which post-processing and averaging keep.
     (Except on maps, where the ratio goes with a distance, and epsilon with the width of an enclosure.)
@@ -62,7 +62,7 @@ def judge_again(source: Mechanism, outputs: Space, table: Table) -> dict[str, An
 
 
 def symmetrise(mechanism: Mechanism, prior: object = None) -> Mechanism:
-    """The mechanism averaged with its mirror image: ``P*[i, j] = (P[i, j] + P[n-i, n-j]) / 2``.
+    """Return the mechanism averaged with its mirror image: ``P*[i, j] = (P[i, j] + P[n-i, n-j]) / 2``.
 
     It is symmetric (property S), at least as private, keeps each of the seven properties that the mechanism has, and
     costs the same on average **if weights and loss are symmetric**: prior[i] = prior[n-i], loss(n-i, n-j) = loss(i, j).
@@ -156,7 +156,7 @@ class Derivability(Check, Result):
         return stamped("derivability", 1, content)
 
     def report(self) -> Report:
-        """The answer, and the place of the worst violation."""
+        """Return the answer, and the place of the worst violation."""
         parts: list[Prose | Terms] = [Prose(self.sentence)]
         if not self.holds:
             parts.append(Terms((("violation", f"{rounded(self.violation)}, the largest of all places"),)))

@@ -39,10 +39,10 @@ class Target(Protocol):
         """Whether small epsilons meet it. Otherwise it bounds the error, and large ones do."""
 
     def met(self, channel: Channel) -> bool:
-        """Whether this mechanism meets it."""
+        """Return whether this mechanism meets it."""
 
     def value(self, channel: Channel) -> Fraction | float:
-        """What this mechanism reaches: a Fraction where that is rational."""
+        """Return what this mechanism reaches: a Fraction where that is rational."""
 
 
 # ------------------------------------------------------------------------------------------------ priors
@@ -75,7 +75,7 @@ class LossTarget:
     bounds_privacy: bool = False
 
     def _float(self, channel: Channel) -> tuple[float, float]:
-        """The loss and an error bound: probabilities are good to 2^-42 relatively, sums add a unit per term."""
+        """Return the loss and an error bound: probabilities are good to 2^-42 relatively, sums add a unit per term."""
         rows = expected_loss(channel, self.loss)
         value = float(rows.max() if self.weights is None else np.array([float(w) for w in self.weights]) @ rows)
         return value, value * (sum(channel.shape) + 1024) * 2.0**-52 + 1e-300
@@ -128,7 +128,7 @@ class RatioTarget:
 
     @staticmethod
     def _logs(channel: Channel) -> tuple[FloatArray, float]:
-        """The logarithms of all probabilities, and a bound of the error of a difference of two of them."""
+        """Return the logarithms of all probabilities, and a bound of the error of a difference of two of them."""
         table = channel.table
         if table is None:
             with np.errstate(divide="ignore"):
@@ -140,7 +140,7 @@ class RatioTarget:
         return max(float(gap.max()) for _, _, gap in self._log_ratios(logs))
 
     def _exact(self, channel: Channel, logs: FloatArray, floor: float) -> Fraction | None:
-        """The largest ratio exactly: among the places where floats say it could be, each kind looked at once."""
+        """Return the largest ratio exactly: among the places where floats say it could be, each kind looked at once."""
         table = channel.table
         if table is None:
             return None
@@ -198,7 +198,7 @@ class ShareTarget:
 
 
 def read_target(channel: Channel, limits: dict[str, object], within: object, prior: object) -> Target:
-    """The one target that was given, for mechanisms shaped like this one."""
+    """Return the one target that was given, for mechanisms shaped like this one."""
     given = [name for name, limit in limits.items() if limit is not None]
     if within is not None and "likelihood_ratio" not in given:
         given.append("within")

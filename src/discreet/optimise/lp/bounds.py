@@ -64,7 +64,7 @@ class Chain:
         return total, slack
 
     def _step(self, best: FloatArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What comes beyond this place costs ``best`` per unit of the entry there: choose that entry's ratio."""
+        """Return what comes beyond this place costs ``best`` per unit of the entry there: choose that entry's ratio."""
         certainly_positive = best > wrong
         stepped = np.where(best >= 0, self.low, self.high) * best
         error = np.where(certainly_positive, self.low, self.high) * wrong + 2 * UNIT * np.abs(stepped)
@@ -72,7 +72,7 @@ class Chain:
 
 
 def lower_bound(program: Program, duals: FloatArray, row_sizes: FloatArray, objective: float) -> float:
-    """A number that the objective of no mechanism meeting the request is less than.
+    """Return a number that the objective of no mechanism meeting the request is less than.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def lower_bound(program: Program, duals: FloatArray, row_sizes: FloatArray, obje
 
 
 def impossible(program: Program, duals: FloatArray, row_sizes: FloatArray) -> bool:
-    """Whether these dual values prove that the request is infeasible (Farkas): a cost of zero would be positive.
+    """Return whether these dual values prove that the request is infeasible (Farkas): a cost of zero would be positive.
 
     Parameters
     ----------
@@ -170,13 +170,13 @@ def _subtract_many(cost: FloatArray, error: FloatArray, places: Any, amount: Flo
 
 
 def _auxiliary(program: Program, cost: FloatArray, error: FloatArray) -> float:
-    """What auxiliary variables can lower the cost by: they are at most of the size they were given."""
+    """Return what auxiliary variables can lower the cost by: they are at most of the size they were given."""
     most = np.array(program.auxiliary_size) * (1 + 1e-12)
     return float((np.minimum(cost - error, 0) * most).sum())
 
 
 def _truths(program: Program, cost: FloatArray) -> float:
-    """The cheapest distributions of all truths; diagonal entries that must be equal are decided together.
+    """Return the cheapest distributions of all truths; diagonal entries that must be equal are decided together.
 
     With m the least cost off the diagonal and c that on it, a truth costs at least m + (c - m) P[i, i].
     """
@@ -194,7 +194,7 @@ def _truths(program: Program, cost: FloatArray) -> float:
 
 
 def _columns(program: Program, cost: FloatArray, error: FloatArray, zero: BoolArray) -> float:
-    """The cheapest columns, diagonal entries at most 1; entries that must be equal are decided together."""
+    """Return the cheapest columns, diagonal entries at most 1; entries that must be equal are decided together."""
     size = program.size
     alpha = float(program.request.alpha)
     chain = Chain(alpha, 1.0 if "RM" in program.request.codes else 1 / alpha)
@@ -209,5 +209,5 @@ def _columns(program: Program, cost: FloatArray, error: FloatArray, zero: BoolAr
 
 
 def gap_of(cost: Fraction, bound: float) -> Fraction:
-    """How much more than the bound a cost is, at most; never negative."""
+    """Return how much more than the bound a cost is, at most; never negative."""
     return max(cost - Fraction(bound), Fraction(0))

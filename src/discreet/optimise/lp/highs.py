@@ -238,7 +238,7 @@ class Highs:
     # ---------------------------------------------------------------- answers
 
     def point(self) -> Point:
-        """The answer of the last run."""
+        """Return the answer of the last run."""
         solution = self._solver.getSolution()
         return Point(
             np.array(solution.col_value),
@@ -248,7 +248,7 @@ class Highs:
         )
 
     def integer_point(self) -> IntegerPoint:
-        """The answer of the last branch and bound."""
+        """Return the answer of the last branch and bound."""
         info = self._solver.getInfo()
         feasible = info.primal_solution_status == self._highspy.SolutionStatus.kSolutionStatusFeasible
         return IntegerPoint(
@@ -256,7 +256,7 @@ class Highs:
         )
 
     def basis(self) -> Basis:
-        """The basis at which the last run ended."""
+        """Return the basis at which the last run ended."""
         return Basis(self._solver.getBasis(), self._highspy.HighsBasisStatus.kBasic)
 
     def dual_ray(self) -> FloatArray | None:

@@ -23,7 +23,7 @@ ROOM_BITS = 40
 
 
 def interior(n: int, alpha: Fraction) -> tuple[list[list[int]], int]:
-    """The strictly interior mechanism Q, as integers over one denominator."""
+    """Return the strictly interior mechanism Q, as integers over one denominator."""
     size = n + 1
     i, j = np.arange(size)[:, None], np.arange(size)[None, :]
     d, m = np.abs(i - j), np.minimum(i, n - i)

@@ -137,12 +137,12 @@ class Program:
         return log_of(self.request.alpha)
 
     def powers(self, block: Pairs) -> IntArray:
-        """The power of alpha between the two variables of each pair."""
+        """Return the power of alpha between the two variables of each pair."""
         return block.power + self.exponent[block.second] - self.exponent[block.first]
 
 
 def log_of(x: Fraction) -> float:
-    """The logarithm of a positive rational of any size."""
+    """Return the logarithm of a positive rational of any size."""
     return math.log(x.numerator) - math.log(x.denominator)
 
 
@@ -157,7 +157,7 @@ def program_of(
     preferred: tuple[Property, ...] = (),
     scaled: bool = True,
 ) -> Program:
-    """The linear program of a request.
+    """Return the linear program of a request.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ class _Builder:
         return np.arange(i * self.size, (i + 1) * self.size)
 
     def _new(self, size: float) -> int:
-        """The place of a new auxiliary variable."""
+        """Return the place of a new auxiliary variable."""
         self.auxiliary.append(size)
         return self.places + len(self.auxiliary) - 1
 
@@ -294,7 +294,7 @@ class _Builder:
         return Fraction(-given, kept) if everywhere else None
 
     def _alike(self, places: IntArray) -> BoolArray:
-        """Which pairs of places are as far from their truths as each other, and can share a variable."""
+        """Return which pairs of places are as far from their truths as each other, and can share a variable."""
         return np.asarray(self.apart[places[:, 0]] == self.apart[places[:, 1]])
 
     def _privacy(self) -> None:
@@ -404,7 +404,7 @@ def _says_equal(rows: Rows) -> bool:
 
 
 def _is_mirrored(prop: Property, n: int) -> bool:
-    """Whether counting from the other end turns the property's rows into themselves."""
+    """Return whether counting from the other end turns the property's rows into themselves."""
     if is_of_the_seven(prop):
         return True
     rows = prop.rows(n)

@@ -21,7 +21,7 @@ from ...exact.arrays import FloatArray, IntArray
 from ...exact.tables import Table
 from ...spaces import Counts
 from .bounds import UNIT, Chain
-from .certification import Proved, prove
+from .certification import CertifiedTable, prove
 from .highs import SMALL_COEFFICIENTS, TIGHT_TOLERANCES, Basis, Highs, Status
 from .program import Request
 from .solver import SolverFailed
@@ -53,7 +53,7 @@ SMALLEST_WEIGHT_BITS = 960
 
 
 def by_report(request: Request) -> bool:
-    """Whether the request looks at one report at a time, so that rays can answer it."""
+    """Return whether the request looks at one report at a time, so that rays can answer it."""
     codes = set(request.codes)
     if "RM" in codes:
         codes.discard("RH")
@@ -64,7 +64,7 @@ def by_report(request: Request) -> bool:
 class RayAnswer:
     """A proved table and a number no mechanism meeting the request can cost less than."""
 
-    proved: Proved
+    certified: CertifiedTable
     bound: float
 
 
@@ -76,7 +76,7 @@ def solve_by_rays(request: Request, epsilon: Fraction) -> RayAnswer:
         table = _exact_table(master.matrix(), common=master.honest)
         certificate = prove(table, request, epsilon)
         if certificate is not None:
-            return RayAnswer(Proved(table, certificate, ROUNDED_INSIDE), bound)
+            return RayAnswer(CertifiedTable(table, certificate, ROUNDED_INSIDE), bound)
     raise SolverFailed("the rounded table could not be proved; ask for a smaller n or other properties.")
 
 
@@ -111,7 +111,7 @@ class _Master:
         self._rows()
 
     def _rows(self) -> None:
-        """Each truth adds up to one; with weak honesty each report's diagonal entry is large enough."""
+        """Return each truth adds up to one; with weak honesty each report's diagonal entry is large enough."""
         for _ in range(self.half):
             self._solver.add_row(1.0, 1.0)
         if self.honest:
@@ -119,7 +119,7 @@ class _Master:
                 self._solver.add_row(self.least, np.inf)
 
     def _folded(self, rays: FloatArray, reports: object) -> FloatArray:
-        """What each ray (a row here) adds to the total of each truth kept."""
+        """Return what each ray (a row here) adds to the total of each truth kept."""
         if not self.mirrored:
             return rays
         both = rays + rays[:, ::-1]
@@ -195,7 +195,7 @@ class _Master:
         return bound
 
     def _reduced(self, duals: FloatArray) -> tuple[FloatArray, float]:
-        """The cost of each place once totals and diagonal entries are paid for, and what was paid."""
+        """Return the cost of each place once totals and diagonal entries are paid for, and what was paid."""
         totals, diagonal = duals[: self.half], np.maximum(duals[self.half :], 0)
         if not self.honest:
             diagonal = np.zeros(self.half)
@@ -247,7 +247,7 @@ class _Master:
         return rays[: self.half], worth[: self.half] * (2 if self.mirrored else 1)
 
     def _worth(self, rays: FloatArray, reduced: FloatArray) -> FloatArray:
-        """The reduced cost of these rays, one for each report kept."""
+        """Return the reduced cost of these rays, one for each report kept."""
         worth = (rays * reduced[:, : self.half].T).sum(axis=1)
         return np.asarray(worth * (2 if self.mirrored else 1))
 
@@ -257,7 +257,7 @@ class _Master:
         return np.asarray(powers[np.abs(k[:, None] - k[None, :])])
 
     def _fair_rays(self) -> FloatArray:
-        """The columns of the explicit fair mechanism: it has all properties, so there always is an answer."""
+        """Return the columns of the explicit fair mechanism: it has all properties, so there always is an answer."""
         size = self.size
         rays = np.ones((size, size))
         for report in range(self.half):
@@ -270,7 +270,7 @@ class _Master:
         return rays
 
     def matrix(self) -> FloatArray:
-        """The probabilities, nearly: each column a sum of its rays."""
+        """Return the probabilities, nearly: each column a sum of its rays."""
         values = self._polished()
         matrix = np.zeros((self.size, self.size))
         for k in np.flatnonzero(values > 0).tolist():

@@ -127,13 +127,13 @@ class Program:
         self._cost = {j: Fraction(a) for j, a in coefficients.items() if a}
 
     def equations(self) -> tuple[list[dict[int, Fraction]], list[Fraction], int]:
-        """The rows, with their slack variables, the right sides, and how many variables there are."""
+        """Return the rows, with their slack variables, the right sides, and how many variables there are."""
         return self._rows, self._sides, len(self._sizes)
 
     # ---------------------------------------------------------------- solving
 
     def solve(self) -> Solution:
-        """The optimum.
+        """Return the optimum.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class Program:
         return Solution(tuple(values), worth, self._bound(vertex))
 
     def _vertex(self, floats: _Floats, basis: Basis, cost: list[Fraction]) -> _Vertex:
-        """The exact values and dual values that belong to a basis."""
+        """Return the exact values and dual values that belong to a basis."""
         # the variables in the basis, and the rows that determine them
         columns, rows = np.flatnonzero(basis.columns).tolist(), np.flatnonzero(~basis.rows).tolist()
         which, place = {j: k for k, j in enumerate(columns)}, {i: k for k, i in enumerate(rows)}

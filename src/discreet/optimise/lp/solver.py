@@ -98,7 +98,7 @@ class Session:
         return self._solver.stalled
 
     def minimise(self, cost: FloatArray) -> Vertex:
-        """The best vertex for this cost per unit of each variable."""
+        """Return the best vertex for this cost per unit of each variable."""
         if self._last is None:
             self._last = self._run(cost, LOOSE_TOLERANCES)
         try:
@@ -117,7 +117,7 @@ class Session:
         self._last = vertex
 
     def prefer(self, cost: FloatArray) -> Vertex | None:
-        """The best vertex that also meets the preferred inequalities; None, and as before, if no vertex does."""
+        """Return the best vertex that also meets the preferred inequalities; None, and as before, if no vertex does."""
         before, last = self.lower.copy(), self._last
         self.lower[self._preferred] = 0.0
         try:
@@ -187,7 +187,7 @@ class Session:
 
 
 def assemble(program: Program) -> tuple[Rows, FloatArray, FloatArray, FloatArray]:
-    """The program's rows, their lower and upper sides, and what each row was divided by.
+    """Return the program's rows, their lower and upper sides, and what each row was divided by.
 
     Pairs are written between variables, so that the powers of alpha cancel; rows are divided by their largest
     coefficient. Auxiliary variables are in units of their size.
@@ -224,14 +224,14 @@ def assemble(program: Program) -> tuple[Rows, FloatArray, FloatArray, FloatArray
 
 
 def place_scales(program: Program) -> FloatArray:
-    """What one unit of its variable is worth at each place."""
+    """Return what one unit of its variable is worth at each place."""
     auxiliary = np.array(program.auxiliary_size)
     probabilities = np.exp(program.exponent[: program.size**2] * program.log_alpha)
     return np.concatenate([probabilities, auxiliary])
 
 
 def variable_cost(program: Program, cost: FloatArray | None = None) -> FloatArray:
-    """A cost by place (the program's own if none is given) as a cost per unit of each variable, in floats."""
+    """Return a cost by place (the program's own if none is given) as a cost per unit of each variable, in floats."""
     if cost is None:
         cost = np.array([c / program.cost_scale for c in program.cost.tolist()])
     summed = np.bincount(program.variable, weights=cost * place_scales(program), minlength=program.count)

@@ -87,7 +87,7 @@ def ties_of(program: Program, vertex: Vertex) -> Ties:
 def _tight(
     program: Program, vertex: Vertex
 ) -> tuple[list[tuple[int, int, Fraction, int]], list[tuple[list[tuple[int, int, int]], Fraction]]]:
-    """The inequalities that hold with equality: those that tie two variables, and the others."""
+    """Return the inequalities that hold with equality: those that tie two variables, and the others."""
     edges: list[tuple[int, int, Fraction, int]] = []
     tight, start = ~vertex.basic_rows, 0
     for block in program.pairs:
@@ -117,7 +117,7 @@ def _tight(
 
 
 def rational_values(ties: Ties) -> tuple[list[int], int]:
-    """Every probability exactly, by place, as integers over one denominator."""
+    """Return every probability exactly, by place, as integers over one denominator."""
     alpha = ties.program.request.alpha
     deepest = [0] * ties.count
     shared = [1] * ties.count
@@ -162,7 +162,7 @@ def _by_place(program: Program, values: list[int], upper: list[int], lower: list
 
 
 def fixed_values(ties: Ties, bits: int) -> list[int]:
-    """Every probability, by place, in units of ``2**-bits``, nearly: the float solution, refined."""
+    """Return every probability, by place, in units of ``2**-bits``, nearly: the float solution, refined."""
     if len(ties.equations) != ties.count:
         raise NoVertex
     multiples = _fixed_multiples(ties, bits)
@@ -228,6 +228,6 @@ def _shifted(value: float, shift: int) -> int:
 
 
 def in_rows(program: Program, weights: list[int]) -> list[list[int]]:
-    """The weights by place as a table: a row for each truth."""
+    """Return the weights by place as a table: a row for each truth."""
     size = program.size
     return [weights[i * size : (i + 1) * size] for i in range(size)]

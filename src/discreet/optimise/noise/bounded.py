@@ -243,7 +243,7 @@ def _refuse_options(
 
 
 def read_shared_from(shared_from: int | None, reach: int, js: int) -> int:
-    """The count from which on all counts share one law."""
+    """Return the count from which on all counts share one law."""
     gap = js + 1 if js else 0
     if shared_from is None:
         return 2 * reach + gap
@@ -277,7 +277,7 @@ def refuse_untouched_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
 
 
 def solve(requirements: NoiseRequirements, delta: Fraction | None) -> tuple[NoiseLaws, NoiseRequirements]:
-    """The laws, and their requirements with the largest stay for a delta filled in."""
+    """Return the laws, and their requirements with the largest stay for a delta filled in."""
     limit = requirements.variance
     try:
         found, requirements = (
@@ -291,7 +291,7 @@ def solve(requirements: NoiseRequirements, delta: Fraction | None) -> tuple[Nois
 
 
 def _largest_stay(requirements: NoiseRequirements, delta: Fraction) -> tuple[NoiseLaws, NoiseRequirements]:
-    """The noise with the largest stay for this delta, taken a little smaller until the delta is truly kept."""
+    """Return the noise with the largest stay for this delta, taken a little smaller until the delta is truly kept."""
     best = largest_stay(requirements, delta * (1 - _DELTA_ROOM))
     for room in (_DELTA_ROOM, _DELTA_ROOM * 2**10, _DELTA_ROOM * 2**18):
         stay = simplest_between(best * (1 - room), best * (1 - room / 2)) if best > 0 else Fraction(0)
@@ -304,7 +304,7 @@ def _largest_stay(requirements: NoiseRequirements, delta: Fraction) -> tuple[Noi
 
 
 def impossible(requirements: NoiseRequirements, delta: Fraction | None, where: str = "") -> InvalidInput:
-    """The error when no noise meets the requirements; ``where`` begins the sentence."""
+    """Return the error when no noise meets the requirements; ``where`` begins the sentence."""
     limits = [f"reach = {requirements.reach}", f"epsilon = {float(requirements.epsilon):g}"]
     if requirements.stay is not None and delta is None:
         limits.append(f"stay = {float(requirements.stay):g}")
@@ -319,7 +319,7 @@ def impossible(requirements: NoiseRequirements, delta: Fraction | None, where: s
 
 
 def _figures(kernel: Kernel, inputs: Space, epsilon: Fraction, law: Finite) -> dict[str, Any]:
-    """What every kind states beside its true delta."""
+    """Return what every kind states beside its true delta."""
     subject = _Subject(kernel, inputs)
     return {
         "single_event_delta": verify(subject, "central").single_event_delta(epsilon),

@@ -49,7 +49,7 @@ def best_on_keys(
     keys: int,
     progress: Callable[[str], None] | None = None,
 ) -> TableOnKeys:
-    """The best table with noise up to ``reach`` on so many keys.
+    """Return the best table with noise up to ``reach`` on so many keys.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def best_on_keys(
 
 
 def _reaches(requirements_for: Callable[[int], NoiseRequirements], reach: int, keys: int) -> list[int]:
-    """The reaches to try: the shortest whose best real delta is below one key, one more, and the whole reach.
+    """Return the reaches to try: the shortest whose best real delta is below one key, one more, and the whole reach.
 
     All give way to the whole reach alone where even that is above one key.
     """
@@ -115,7 +115,7 @@ def _without_repeats(rows: KeyTable, requirements: NoiseRequirements, proved: bo
 
 
 def _round_to_keys(requirements: NoiseRequirements, keys: int) -> KeyTable:
-    """The best real table rounded to so many keys, with zero bias kept.
+    """Return the best real table rounded to so many keys, with zero bias kept.
 
     Rounding may take the variance above its limit by a few keys; the limit is then lowered by so much first.
     """
@@ -151,7 +151,7 @@ def _improve(weights: list[dict[int, int]], requirements: NoiseRequirements, key
     ceiling = math.inf if requirements.variance is None else requirements.variance * keys
 
     def excess(k: int) -> float:
-        """The larger of the two excesses between the counts k and k + 1, in keys."""
+        """Return the larger of the two excesses between the counts k and k + 1, in keys."""
         here, there = weights[k], weights[min(k + 1, last)]
         down = sum(max(w - e * there.get(z - 1, 0), 0.0) for z, w in here.items())
         return max(down, sum(max(w - e * here.get(z + 1, 0), 0.0) for z, w in there.items()))

@@ -81,7 +81,7 @@ class _KeyProgram:
         least_variance_of: int | None = None,
         start: Sequence[float] | None = None,
     ) -> _Outcome:
-        """The least delta with these counts' laws in whole keys, those fixed, and the others in real numbers.
+        """Return the least delta with these counts' laws in whole keys, those fixed, and the others in real numbers.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class _KeyProgram:
         return {z: round(values[j]) for z, j in self._columns[count].items()}
 
     def table(self, values: Sequence[float]) -> KeyTable | None:
-        """The table that the solver means, if in whole numbers it meets the requirements."""
+        """Return the table that the solver means, if in whole numbers it meets the requirements."""
         rows = tuple(self.row(values, n) for n in self.requirements.counts)
         return rows if meets_requirements(rows, self.requirements, self.keys) else None
 
@@ -138,7 +138,7 @@ class _KeyProgram:
 
 
 def meets_requirements(rows: KeyTable, requirements: NoiseRequirements, keys: int) -> bool:
-    """Whether a table on keys meets the requirements: all keys shared out, zero bias, stay and variance kept."""
+    """Return whether a table on keys meets the requirements: all keys shared out, zero bias, stay and variance kept."""
     for n, row in zip(requirements.counts, rows, strict=True):
         lean, square = sum(z * w for z, w in row.items()), sum(z * z * w for z, w in row.items())
         if min(row.values()) < 0 or sum(row.values()) != keys or (requirements.unbiased(n) and lean):
@@ -151,18 +151,18 @@ def meets_requirements(rows: KeyTable, requirements: NoiseRequirements, keys: in
 
 
 def laws_of(rows: Sequence[Mapping[int, int]]) -> tuple[Finite, ...]:
-    """The laws of a table on keys."""
+    """Return the laws of a table on keys."""
     kept = [{z: w for z, w in row.items() if w} for row in rows]
     return tuple(Finite(min(row), [row.get(z, 0) for z in range(min(row), max(row) + 1)]) for row in kept)
 
 
 def value_of(rows: Sequence[Mapping[int, int]], requirements: NoiseRequirements) -> Fraction:
-    """The delta of a table on keys at the program's E, exactly."""
+    """Return the delta of a table on keys at the program's E, exactly."""
     return delta_of(laws_of(rows), requirements)
 
 
 def widened(rows: Sequence[Mapping[int, int]], requirements: NoiseRequirements) -> KeyTable:
-    """A table of fewer counts and a shorter reach as one of these counts and this reach."""
+    """Return a table of fewer counts and a shorter reach as one of these counts and this reach."""
     return tuple(
         {z: rows[min(n - requirements.first, len(rows) - 1)].get(z, 0) for z in requirements.errors(n)}
         for n in requirements.counts
@@ -170,7 +170,7 @@ def widened(rows: Sequence[Mapping[int, int]], requirements: NoiseRequirements) 
 
 
 def best_table(requirements: NoiseRequirements, keys: int, known: KeyTable | None = None) -> tuple[KeyTable, bool]:
-    """The best table that is found on so many keys, and whether it is proved that none is better.
+    """Return the best table that is found on so many keys, and whether it is proved that none is better.
 
     Parameters
     ----------

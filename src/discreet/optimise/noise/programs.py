@@ -77,12 +77,12 @@ class NoiseRequirements:
     symmetric: bool = False
 
     def errors(self, count: int) -> list[int]:
-        """The errors that a report of this count may have."""
+        """Return the errors that a report of this count may have."""
         high = self.reach if self.ceiling is None else min(self.reach, self.ceiling - count)
         return [z for z in range(-min(count, self.reach), high + 1) if not 1 <= count + z <= self.js]
 
     def unbiased(self, count: int) -> bool:
-        """Whether this count must have zero bias: one that can only move up, or only down, cannot."""
+        """Return whether this count must have zero bias: one that can only move up, or only down, cannot."""
         errors = self.errors(count)
         return min(errors) < 0 < max(errors)
 
@@ -123,7 +123,7 @@ class NoiseProgram:
             self._program.at_most({self.delta: 1}, delta)
 
     def _rough_delta(self) -> float:
-        """The size of delta, for the solver: that of a truncated geometric law."""
+        """Return the size of delta, for the solver: that of a truncated geometric law."""
         w, e = self.requirements, self._e
         stay = float(w.stay) if w.stay is not None else 0.5
         tail = (e - 1) / (math.exp(min(float(w.epsilon) * w.reach, 600)) - 1)
@@ -145,7 +145,7 @@ class NoiseProgram:
             program.at_most(squares, w.variance * (1 - _VARIANCE_ROOM), loosest=w.variance)
 
     def _place(self, n: int, y: int) -> int | None:
-        """The variable of P(y | n)."""
+        """Return the variable of P(y | n)."""
         w = self.requirements
         return self._p.get((min(n, w.shared), y - n))
 
@@ -171,11 +171,11 @@ class NoiseProgram:
             program.at_most(escaping | {self.delta: -1})
 
     def place(self, n: int, z: int) -> int:
-        """The variable of the error z of a count n."""
+        """Return the variable of the error z of a count n."""
         return self._p[n, z]
 
     def tables(self) -> tuple[list[dict[int, Fraction]], list[Fraction], list[bool]]:
-        """The rows, all equalities, their right sides, and which variables are probabilities."""
+        """Return the rows, all equalities, their right sides, and which variables are probabilities."""
         rows, sides, size = self._program.equations()
         chosen = set(self._p.values())
         return rows, sides, [j in chosen for j in range(size)]
@@ -208,7 +208,7 @@ class NoiseProgram:
         return self._program.solve()
 
     def laws(self, solution: Solution) -> list[Finite] | None:
-        """The exact law of each count; None where the solution is too rough to be one."""
+        """Return the exact law of each count; None where the solution is too rough to be one."""
         w = self.requirements
         size = max(float(solution.values[self.delta]), 1e-60)
         bits = 96 - math.floor(math.log2(size))
@@ -220,7 +220,7 @@ class NoiseProgram:
         return self.laws_on(solution, math.lcm(*range(1, 2 * w.reach + 1)) * denominator << bits)
 
     def laws_on(self, solution: Solution, total: int) -> list[Finite] | None:
-        """The law of each count in whole multiples of 1/total; None where rounding breaks it."""
+        """Return the law of each count in whole multiples of 1/total; None where rounding breaks it."""
         w, found = self.requirements, []
         for n in w.counts:
             row = {z: solution.values[self._p[n, z]] for z in w.errors(n)}
@@ -313,7 +313,7 @@ class NoiseLaws:
 
 
 def least_delta(requirements: NoiseRequirements) -> NoiseLaws:
-    """The laws with the least delta; where a symmetric shared law has it too, that one.
+    """Return the laws with the least delta; where a symmetric shared law has it too, that one.
 
     Raises
     ------
@@ -356,7 +356,7 @@ def least_delta(requirements: NoiseRequirements) -> NoiseLaws:
 def _as_good_and_symmetric(
     program: NoiseProgram, solution: Solution, rough: float | None
 ) -> tuple[NoiseProgram, Solution] | None:
-    """The program for a symmetric shared law and its solution, if that costs no delta."""
+    """Return the program for a symmetric shared law and its solution, if that costs no delta."""
     requirements = program.requirements
     if requirements.symmetric or requirements.largest:
         return None
@@ -369,7 +369,7 @@ def _as_good_and_symmetric(
 
 
 def delta_of(laws: Sequence[Finite], requirements: NoiseRequirements) -> Fraction:
-    """The delta of these laws at the rational E of the program, exactly."""
+    """Return the delta of these laws at the rational E of the program, exactly."""
     E, last = growth(requirements.epsilon), len(laws) - 1
     worst = Fraction(0)
     for k in range(last if requirements.largest else last + 1):
@@ -384,7 +384,7 @@ def delta_of(laws: Sequence[Finite], requirements: NoiseRequirements) -> Fractio
 
 
 def largest_stay(requirements: NoiseRequirements, delta: Fraction) -> Fraction:
-    """The largest stay probability with delta at most this, to many digits.
+    """Return the largest stay probability with delta at most this, to many digits.
 
     Raises
     ------

@@ -39,7 +39,7 @@ def design_ptable(
     keep_zeros: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> PTable:
-    """A p-table on this many keys with the least true delta at this epsilon that the search finds.
+    """Return a p-table on this many keys with the least true delta at this epsilon that the search finds.
 
     The counts 0, 1, 2, ... have noise of their own below ``shared_from``, and one law from there on. Every count from 1
     on is unbiased; a count of 0 can only move up. What is certified is the table as it is on K keys, by the judge.
@@ -158,7 +158,7 @@ class DesignedTable(Result):
         return stamped("p-table-design", 1, content)
 
     def report(self) -> Report:
-        """What was proved, whether a better table is possible, and what the table does to counts."""
+        """Return what was proved, whether a better table is possible, and what the table does to counts."""
         about, keys, made = self.table.about, self.table.keys, self.table.report()
         bound = text_down(as_fraction(about["lower_bound"]))
         found = f"the best that the search found; no table has less than {bound}"
@@ -184,7 +184,7 @@ class DesignedTable(Result):
 
 
 def _rarely_true(table: PTable, reach: int, js: int) -> tuple[str, ...]:
-    """A note for each small count that is published as something else more often than as it is."""
+    """Return a note for each small count that is published as something else more often than as it is."""
     found = []
     for count in range(reach + 1):
         report, probability = table.outcomes(count)[0]

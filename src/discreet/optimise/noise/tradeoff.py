@@ -62,7 +62,7 @@ class NoiseTradeoff(Result):
         return stamped("noise-tradeoff", 1, content)
 
     def report(self) -> Report:
-        """The knees, every point, and a picture."""
+        """Return the knees, every point, and a picture."""
         facts = [
             Fact(
                 percent(knee["stay"]),
@@ -181,7 +181,7 @@ POINTS: dict[str, Callable[[Fraction, Fraction, int], tuple[Fraction, Fraction]]
 
 
 def knee_of(kind: str, epsilon: Number, reach: int) -> Fraction:
-    """The stay probability up to which more truth costs no delta.
+    """Return the stay probability up to which more truth costs no delta.
 
     For counts n >= D it is where the two terms of the least delta meet; for "sadeghi" where the paper's index k leaves
     D + 1, C = C_D; for all counts it is the largest stay with the least delta of all.

@@ -380,7 +380,7 @@ def cell_noise(
     by_sigma2 = takes_sigma2(mechanism)
     if by_sigma2 != (sigma2 is not None) or by_sigma2 == (epsilon is not None):
         wanted = f"{arg('sigma2')}, and no epsilon" if by_sigma2 else f"{arg('epsilon')}, and no sigma2"
-        raise InvalidInput(f"{family.written} needs {wanted}.", argument="sigma2" if by_sigma2 else "epsilon")
+        raise InvalidInput(f"{family.cli_name} needs {wanted}.", argument="sigma2" if by_sigma2 else "epsilon")
     if family.unbounded:
         scale = {"sigma2": sigma2} if by_sigma2 else {"epsilon": epsilon}
         return _of_mechanism(resolve(family.unbounded)(**scale), limit, known, output)
@@ -388,12 +388,12 @@ def cell_noise(
     def table(n: int, share: Fraction) -> Mechanism:
         return family.make(Counts(n), epsilon=share)
 
-    return _of_tables(family.written, table, as_fraction(epsilon, "epsilon"), limit, output)
+    return _of_tables(family.cli_name, table, as_fraction(epsilon, "epsilon"), limit, output)
 
 
 def cell_mechanism(written: object) -> str:
     """The name of a mechanism for cells, however it is written."""
-    return _cell_family(written).written
+    return _cell_family(written).cli_name
 
 
 def takes_sigma2(mechanism: object) -> bool:
