@@ -17,7 +17,7 @@ from ...wording import listed
 from ..lp.bounds import impossible
 from ..lp.certification import exact_table
 from ..lp.program import Request, program_of
-from ..lp.solver import InfeasibleDesign, Session, SolverFailed, variable_cost
+from ..lp.solver import InfeasibleDesign, SolverFailed, SolverSession, variable_cost
 from .members import is_met_by_a_member, meets
 
 #: Largest n for which the message names the least possible limit: each step of the search is a linear program.
@@ -45,7 +45,7 @@ def feasible(request: Request, *, private: bool = True) -> bool:
     return False
 
 
-def _sessions(request: Request, private: bool) -> Iterator[tuple[Session, FloatArray]]:
+def _sessions(request: Request, private: bool) -> Iterator[tuple[SolverSession, FloatArray]]:
     """Yield the program in its two scalings, each with an objective of zero and, if that stalls, with its own.
 
     Without an objective all vertices are equally good, which is fast unless the solver cycles among them.
@@ -53,7 +53,7 @@ def _sessions(request: Request, private: bool) -> Iterator[tuple[Session, FloatA
     for scaled in (True, False):
         program = program_of(request, negligible=0.0, private=private, scaled=scaled)
         for cost in (np.zeros(program.count), variable_cost(program)):
-            session = Session(program)
+            session = SolverSession(program)
             yield session, cost
             if not session.stalled:
                 break
@@ -79,12 +79,12 @@ def is_proved_infeasible(request: Request, *, private: bool) -> bool:
             if _has_shortage(session):
                 return True
     for scaled in (False, True):
-        if _has_shortage(Session(program_of(request, negligible=0.0, private=private, scaled=scaled))):
+        if _has_shortage(SolverSession(program_of(request, negligible=0.0, private=private, scaled=scaled))):
             return True
     return False
 
 
-def _has_shortage(session: Session) -> bool:
+def _has_shortage(session: SolverSession) -> bool:
     """Return whether the least shortage of a program proves it infeasible."""
     shortage = session.shortage()
     return shortage is not None and impossible(session.program, shortage, session.row_sizes)

@@ -70,7 +70,7 @@ def exact_vertex(program: Program, vertex: Vertex, epsilon: Fraction) -> Certifi
 
 
 def exact_table(program: Program, vertex: Vertex) -> Table | None:
-    """Return the rational table that a solver's basis determines, without a proof; None if there is none."""
+    """Return the rational table that a solver's basis determines, without a proof, or None."""
     try:
         weights, _ = rational_values(ties_of(program, vertex))
         table = Table.from_rows(in_rows(program, weights))

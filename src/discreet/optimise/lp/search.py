@@ -15,7 +15,7 @@ from ...properties import PROPERTIES
 from .bounds import lower_bound
 from .certification import CertifiedTable, exact_vertex, repaired_table
 from .program import NEGLIGIBLE, Program, Request, program_of
-from .solver import InfeasibleDesign, Session, SolverFailed, Vertex, variable_cost
+from .solver import InfeasibleDesign, SolverFailed, SolverSession, Vertex, variable_cost
 
 #: Probabilities below which entries are tied to their neighbours; if one fails, the next is tried.
 TIED_BELOW = (NEGLIGIBLE, 1e-11, 1e-8, 0.0)
@@ -59,7 +59,7 @@ def search(request: Request, epsilon: Fraction, start: CertifiedDesign | None = 
             break
         tried.add(form)
         try:
-            session = Session(program, _warm(start, program))
+            session = SolverSession(program, _warm(start, program))
             first, final, settled = stages(session)
         except (InfeasibleDesign, SolverFailed) as problem:
             # no entries were tied: that is the answer
@@ -96,7 +96,7 @@ def search(request: Request, epsilon: Fraction, start: CertifiedDesign | None = 
     )
 
 
-def _bound(session: Session, vertex: Vertex) -> float:
+def _bound(session: SolverSession, vertex: Vertex) -> float:
     """Return a lower bound of the cost for this request, from the dual values of the cheapest vertex."""
     program = session.program
     bound = lower_bound(program, vertex.duals, session.row_sizes, vertex.objective)
@@ -116,7 +116,7 @@ def _best_bound(request: Request, cost: float, bounds: list[float]) -> float:
     best = max(bounds)
     if _is_close(cost, best):
         return best
-    session = Session(program_of(request, negligible=0.0, scaled=False))
+    session = SolverSession(program_of(request, negligible=0.0, scaled=False))
     try:
         return max(best, _bound(session, session.minimise(variable_cost(session.program))))
     except (InfeasibleDesign, SolverFailed):
@@ -151,7 +151,7 @@ def _rows(program: Program) -> int:
     return sum(map(len, program.pairs)) + len(program.rows)
 
 
-def stages(session: Session) -> tuple[Vertex, Vertex, bool]:
+def stages(session: SolverSession) -> tuple[Vertex, Vertex, bool]:
     """Return the cheapest vertex, the one chosen among all equally cheap ones, and whether the choice is settled.
 
     Symmetric ones are preferred (by the form of the program), then row monotone ones, then those with the least mean
