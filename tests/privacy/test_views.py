@@ -59,8 +59,8 @@ def written_out(kernel: Noise, first: int, last: int) -> list[list[Fraction]]:
     top = last + WIDE if high is None else high
     rows = []
     for x in range(first, last + 1):
-        own = x - kernel.truths[0] if kernel.own else len(kernel.own)
-        law = kernel.own[own] if own < len(kernel.own) else kernel.law
+        own = x - kernel.truths[0] if kernel.first_laws else len(kernel.first_laws)
+        law = kernel.first_laws[own] if own < len(kernel.first_laws) else kernel.law
         middle = [mass(law, y - x) for y in range(bottom + 1, top)]
         rows.append([below(law, bottom - x), *middle, 1 - below(law, top - 1 - x)])
         assert sum(rows[-1]) == 1

@@ -136,7 +136,7 @@ class Certificate(Result):
 
 
 def _writable(ratio: Fraction) -> bool:
-    """Return whether a ratio has so few digits (Python writes up to 4300) that a file should hold it."""
+    """Return whether a ratio is short enough for a file (Python writes up to 4300 digits)."""
     return max(ratio.numerator, ratio.denominator).bit_length() < 10_000
 
 

@@ -96,7 +96,7 @@ class Composition(NoTruthValue, Result):
         return bound_up(self.bound.delta_at(_read_epsilon(epsilon)))
 
     def epsilon(self, delta: Number) -> float:
-        """Return the least epsilon for which the bound proves this delta, rounded up; infinite if there is none."""
+        """Return the least epsilon for which the bound proves this delta, rounded up; infinite if none does."""
         target = _read_delta(delta)
         if self._reached(0.0, target):
             return 0.0

@@ -271,7 +271,7 @@ def _noise_between_any(kernel: Noise, space: Space, exact: bool) -> Evidence:
     low, high = kernel.truths
     if low is None or high is None:
         return Unlimited(kernel)
-    if isinstance(kernel.law, GeometricTails) and not kernel.own and _at_the_ends(kernel):
+    if isinstance(kernel.law, GeometricTails) and not kernel.first_laws and _at_the_ends(kernel):
         return FarEnds(kernel, space)
     if high - low < MAX_TRUTHS:
         return _full_table(kernel, space, exact)

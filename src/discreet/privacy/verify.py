@@ -321,7 +321,7 @@ def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) 
             raise Unsupported(
                 "the discrete Gaussian is judged for adjacent counts.", f"Ask for {arg('notion', 'central')}."
             )
-        if kernel.own:  # the evidence below looks at the shared law only
+        if kernel.first_laws:  # the evidence below looks at the shared law only
             raise Unsupported("own laws beside the discrete Gaussian are not judged.", argument="mechanism")
         return GaussianEvidence(kernel)
     if isinstance(kernel, Response | Projective):

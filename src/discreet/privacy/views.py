@@ -112,9 +112,9 @@ def of_noise(kernel: Noise) -> list[View]:
         return [of_noise_range(kernel, 0, 1)]  # no landmark at all: any two adjacent truths look alike
     margin = 2 * _body(kernel) + 2
     landmarks = [(v, v) for v in (*kernel.truths, *kernel.clamp) if v is not None] or [(0, 0)]
-    if kernel.own:
+    if kernel.first_laws:
         assert low is not None
-        landmarks.append((low, low + len(kernel.own)))  # each of these laws may be unlike any other
+        landmarks.append((low, low + len(kernel.first_laws)))  # each of these laws may be unlike any other
     spans: list[tuple[int, int]] = []
     for first, last in sorted((first - margin, last + margin) for first, last in landmarks):
         if spans and first <= spans[-1][1]:
@@ -177,7 +177,7 @@ def of_noise_range(kernel: Noise, first: int, last: int) -> View:
 def _body(kernel: Noise) -> int:
     """Return the distance from zero beyond which the noise is zero or has geometric tails."""
     body = 1
-    for law in (kernel.law, *kernel.own):
+    for law in (kernel.law, *kernel.first_laws):
         if isinstance(law, Finite):
             body = max(body, 1 - law.low, law.high + 1)
         elif not isinstance(law, GeometricTails):

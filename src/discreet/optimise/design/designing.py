@@ -23,7 +23,7 @@ from ...exact.rationals import (
     read_epsilon,
     written_out,
 )
-from ...exact.tables import MOST_PLACES, Table
+from ...exact.tables import MAX_TABLE_ENTRIES, Table
 from ...mechanism import Mechanism, read_count
 from ...privacy.certificate import Certificate, certify
 from ...report import Json
@@ -236,7 +236,7 @@ def _bound_without_search(request: Request) -> float:
 def _from_closed(request: Request, closed: ClosedForm) -> Mechanism:
     """Return the mechanism of a closed form, with a certificate from the judge; a theorem proves it optimal."""
     space = Counts(request.n)
-    if request.requirements and (request.n + 1) ** 2 <= MOST_PLACES:
+    if request.requirements and (request.n + 1) ** 2 <= MAX_TABLE_ENTRIES:
         _refuse_unmet(request, Channel(space, space, _KernelWithSpaces(space, closed.kernel)))
     cost = closed.cost if isinstance(closed.cost, Fraction) else Fraction(closed.cost)
     details = {"certified": "closed form", "form": closed.name, **figures(cost, cost)}

@@ -275,14 +275,14 @@ class Behaviour:
             rows = tuple(Row(0, weights) for weights in mechanism.matrix)
             return cls(rows, None, len(rows) - 1, (FREE_BELOW, FREE_ABOVE))
         least, largest = kernel.truths
-        if (least or 0) > 0 or (kernel.own and least != 0):
+        if (least or 0) > 0 or (kernel.first_laws and least != 0):
             raise Unsupported(
                 f"{mechanism.family} begins at a count of {least}, but a released cell may have any count from 0 on.",
                 "Build it from 0 on.",
             )
         low, high = kernel.clamp
         return cls(
-            tuple(Row(t + law.low, law.floats(*law.support)) for t, law in enumerate(kernel.own)),
+            tuple(Row(t + law.low, law.floats(*law.support)) for t, law in enumerate(kernel.first_laws)),
             kernel.law,
             LARGEST_INTEGER if largest is None else largest,
             (FREE_BELOW if low is None else low, FREE_ABOVE if high is None else high),
