@@ -238,8 +238,8 @@ def _meaning(
     if math.isinf(epsilon):
         return ["No finite odds ratio holds for every report."]
     if odds == math.inf:
-        shown = text_up(epsilon, 4)
-        return [f"Epsilon = {shown} protects next to nothing: the odds may be multiplied by e^{shown}."]
+        words = text_up(epsilon, 4)
+        return [f"Epsilon = {words} protects next to nothing: the odds may be multiplied by e^{words}."]
     power = min(1.0, 0.05 * odds + delta, 1 - (0.95 - delta) / odds)
     test = f"An attacker who accepts 5% false alarms detects {who} at most {text_up(100 * power, 3)}% of the time."
     if delta:

@@ -224,10 +224,10 @@ def _check_design(mechanism: Mechanism, path: str | Path) -> None:
 def _has_known_cost(mechanism: Mechanism) -> bool:
     """Return whether the cost of a design can be computed from its file, which does not hold a user's prior."""
     parameters, size = mechanism.parameters, mechanism.inputs.size or 0
-    known = parameters.get("prior") in ("uniform", "worst case") and re.fullmatch(
+    is_computable = parameters.get("prior") in ("uniform", "worst case") and re.fullmatch(
         r"L[0-9_]+", str(parameters.get("loss"))
     )
-    return bool(known) and size**2 <= MAX_TABLE_ENTRIES
+    return bool(is_computable) and size**2 <= MAX_TABLE_ENTRIES
 
 
 def _unproved(mechanism: Mechanism, content: Mapping[str, Mapping[str, object]]) -> tuple[str, ...]:

@@ -330,10 +330,10 @@ class Mechanism(Result):
         return f"{family}, {where}, epsilon {text_up(certificate.epsilon, 4)}{per}"
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={_brief(value, name)}" for name, value in self.parameters.items())
-        shown = ", ".join(one.family for one in self.factors) or shown
+        words = ", ".join(f"{name}={_brief(value, name)}" for name, value in self.parameters.items())
+        words = ", ".join(one.family for one in self.factors) or words
         delta = f", delta {text_up(self.certificate.delta, 4)}" if self.certificate.delta else ""
-        return f"<{self.family}({shown}): {self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}{delta}>"
+        return f"<{self.family}({words}): {self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}{delta}>"
 
 
 def of_probabilities(subject: object) -> Picture:

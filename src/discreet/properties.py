@@ -179,8 +179,8 @@ class Property:
 
     def _misfit(self, truths: int, reports: int) -> str | None:
         if truths > reports or (self.square and truths != reports):
-            needed = "as many reports as truths" if self.square else "every truth among the reports"
-            return f"it needs {needed}, and there are {truths} truths and {reports} reports"
+            condition = "as many reports as truths" if self.square else "every truth among the reports"
+            return f"it needs {condition}, and there are {truths} truths and {reports} reports"
         return None
 
     def why_not(self, channel: Channel) -> str | None:
@@ -205,8 +205,8 @@ class Property:
         if worst > 0:
             places = tuple(divmod(place, channel.shape[1]) for place in rows.places[row].tolist())
         where = _in_words(rows, row, channel, places, worst) if places else None
-        shown = float(worst) if channel.decimal else worst
-        return CheckResult(self.code, self.name, self.sentence, worst <= allowed, shown, where, places, allowed)
+        violation = float(worst) if channel.decimal else worst
+        return CheckResult(self.code, self.name, self.sentence, worst <= allowed, violation, where, places, allowed)
 
 
 def _tolerance(channel: Channel, tolerance: float | None) -> float:
@@ -406,8 +406,8 @@ class NoGaps:
             positive = channel.matrix > allowed
         gaps = np.flatnonzero(~positive.any(axis=0)).tolist()
         share = Fraction(len(gaps), channel.shape[1])
-        shown = ", ".join(str(channel.outputs.value(j)) for j in gaps[:5]) + (", ..." if len(gaps) > 5 else "")
-        where = f"never reported: {shown}" if gaps else None
+        names = ", ".join(str(channel.outputs.value(j)) for j in gaps[:5]) + (", ..." if len(gaps) > 5 else "")
+        where = f"never reported: {names}" if gaps else None
         violation = share if channel.table is not None else float(share)
         places = tuple((0, j) for j in gaps)
         return CheckResult(self.code, self.name, self.sentence, not gaps, violation, where, places, allowed)
@@ -457,12 +457,14 @@ def split_codes(items: object) -> list[Any]:
     return separate
 
 
-def find(item: Any, known: dict[str, Any], kind: Any = Property | NoGaps, others: str = "") -> Any:
+def find(item: Any, subjects: dict[str, Any], kind: Any = Property | NoGaps, others: str = "") -> Any:
     """Return the property with a code or a name, or an object itself; ``others`` are further choices, in words."""
     if isinstance(item, str):
-        shown = ", ".join(f"{code} ({p.name})" if code != p.name else repr(code) for code, p in known.items()) + others
-        names = {p.name: code for code, p in known.items()}
-        return known[find_name(item, known, "the code of a property", names, listed=shown, argument="properties")]
+        codes = (
+            ", ".join(f"{code} ({p.name})" if code != p.name else repr(code) for code, p in subjects.items()) + others
+        )
+        names = {p.name: code for code, p in subjects.items()}
+        return subjects[find_name(item, subjects, "the code of a property", names, listed=codes, argument="properties")]
     if isinstance(item, kind):
         return item
     raise WrongType.must_be(

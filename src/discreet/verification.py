@@ -147,8 +147,8 @@ class FileVerdict(Verdict):
         return [("has", self._named(True)), ("has not", self._named(False))]
 
     def _named(self, holds: bool) -> str:
-        named = (f"{r.name} ({code})" for code, r in self.properties.items() if r.holds is holds)
-        return ", ".join(named) or "none"
+        names = (f"{r.name} ({code})" for code, r in self.properties.items() if r.holds is holds)
+        return ", ".join(names) or "none"
 
     def _claim_lines(self) -> list[tuple[str, str]]:
         if self.claim_verdict is None:

@@ -30,7 +30,7 @@ def one_word(bits: Bits, size: int) -> int:
     return int(bits.main(1, _WORDS[size])[0])
 
 
-def is_below(value: int, known: int, threshold: Callable[[int], Interval], bits: Bits) -> tuple[bool, int, int]:
+def is_below(value: int, known_bits: int, threshold: Callable[[int], Interval], bits: Bits) -> tuple[bool, int, int]:
     """Return whether a uniform number lies below an exact threshold; draw more of its bits if necessary.
 
     Parameters
@@ -46,12 +46,12 @@ def is_below(value: int, known: int, threshold: Callable[[int], Interval], bits:
         The answer, and the bits of the number known now.
     """
     while True:
-        low, high = threshold(known + 128)
+        low, high = threshold(known_bits + 128)
         if (value + 1) << 128 <= low:
-            return True, value, known
+            return True, value, known_bits
         if value << 128 >= high:
-            return False, value, known
-        value, known = (value << 64) | bits.deep(), known + 64
+            return False, value, known_bits
+        value, known_bits = (value << 64) | bits.deep(), known_bits + 64
 
 
 class Inversion:
@@ -120,10 +120,10 @@ class Inversion:
 
     def decide_exactly(self, word: int, rest: int, bits: Bits) -> int:
         """Return the outcome for 16 + 64 bits that tie with a threshold, with as many more bits as necessary."""
-        value, known = (word << 64) | rest, 80
+        value, known_bits = (word << 64) | rest, 80
         k = int(np.searchsorted(self.thresholds, np.uint64(value >> 16), side="left"))
         while self._outcomes is None or k < self._outcomes - 1:
-            below, value, known = is_below(value, known, lambda b, k=k: self._cumulative(k, b), bits)  # type: ignore[misc]
+            below, value, known_bits = is_below(value, known_bits, lambda b, k=k: self._cumulative(k, b), bits)  # type: ignore[misc]
             if below:
                 return k
             k += 1

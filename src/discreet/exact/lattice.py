@@ -92,15 +92,15 @@ class Lattice(Kernel):
     @classmethod
     def from_weights(cls, weights: Sequence[Sequence[int]] | Array, border: Border) -> Lattice:
         """Return a lattice from integer weights, one row for each row displacement 0, 1, ..., rows - 1."""
-        listed = [[int(w) for w in row] for row in weights]
-        if len({len(row) for row in listed}) != 1:
+        rows = [[int(w) for w in row] for row in weights]
+        if len({len(row) for row in rows}) != 1:
             raise InvalidInput(
                 "every row of weights needs the same length, one weight for each column displacement.",
                 argument="weights",
             )
-        palette = sorted({w for row in listed for w in row})
+        palette = sorted({w for row in rows for w in row})
         number = {w: k for k, w in enumerate(palette)}
-        return cls(tuple(palette), np.array([[number[w] for w in row] for row in listed], np.int32), border)
+        return cls(tuple(palette), np.array([[number[w] for w in row] for row in rows], np.int32), border)
 
     # -------------------------------------------------------------------------------------------- the law
 
@@ -425,8 +425,8 @@ def _reach(quadrant: FloatArray) -> int:
     """Return the longest displacement along the first axis that must be distinguished from longer ones."""
     mass = quadrant.sum(1)
     beyond = np.cumsum(mass[::-1])[::-1]
-    needed = np.flatnonzero(beyond > UNRESOLVED_MASS * beyond[0])
-    return int(needed[-1])
+    indices = np.flatnonzero(beyond > UNRESOLVED_MASS * beyond[0])
+    return int(indices[-1])
 
 
 def _cut(quadrant: FloatArray, reach: int) -> FloatArray:

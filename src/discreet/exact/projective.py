@@ -183,8 +183,8 @@ class Projective(Kernel):
             place = np.where(truth % (place * self.q) == 0, place * self.q, place)
         pivot = truth // place % self.q
         above, below = free // place, free % place
-        solved = -self._products(truth // (place * self.q), above) * inverses(pivot, self.q) % self.q
-        return self._index((above * self.q + solved) * place + below)
+        solution = -self._products(truth // (place * self.q), above) * inverses(pivot, self.q) % self.q
+        return self._index((above * self.q + solution) * place + below)
 
     # ---------------------------------------------------------------- probabilities
 
@@ -288,11 +288,11 @@ def _extend(sums: FloatArray, values: FloatArray, q: int, m: int) -> None:
     <P, z> = 0; for x = (1, l P) those with <P, z> = -1/l, and the old ones are those of P; for x = (1, 0) there is no
     new one, and all the old ones are in it.
     """
-    known = points_of(q, m)
-    old, new = sums[:known].copy(), sums[known : known + q**m]
-    block = values[known : known + q**m]
+    old_points = points_of(q, m)
+    old, new = sums[:old_points].copy(), sums[old_points : old_points + q**m]
+    block = values[old_points : old_points + q**m]
     inverse = np.concatenate([[0], inverses(np.arange(1, q), q)])
-    new[0] = values[:known].sum()
+    new[0] = values[:old_points].sum()
     spectrum = _spectrum(block, q, m) if m > 1 and block.any() else np.zeros(0, complex)
     for d in range(m):  # the points P with d coordinates after their leading one
         first, width = points_of(q, d), q**d

@@ -314,9 +314,9 @@ def alpha_from_epsilon(epsilon: Fraction) -> Fraction:
 def read_alpha(alpha: object | None, epsilon: object | None) -> Fraction:
     """Read the privacy parameter alpha = e^-epsilon, from exactly one of alpha and epsilon."""
     if (alpha is None) == (epsilon is None):
-        given = "both" if alpha is not None else "neither"
+        count = "both" if alpha is not None else "neither"
         raise InvalidInput(
-            f"give exactly one of {arg('epsilon')} and {arg('alpha')} (alpha = e^-epsilon); got {given}."
+            f"give exactly one of {arg('epsilon')} and {arg('alpha')} (alpha = e^-epsilon); got {count}."
         )
     if alpha is None:
         return alpha_from_epsilon(read_epsilon(epsilon))

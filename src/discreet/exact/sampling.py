@@ -290,11 +290,11 @@ def straddles(product: Any, size: Any) -> Any:
     return (product & np.uint64(0xFFFFFFFF)) > np.uint64(2**32) - size
 
 
-def uniform_below(size: int, value: int, known: int, bits: Bits) -> int:
+def uniform_below(size: int, value: int, known_bits: int, bits: Bits) -> int:
     """Return a uniform value in 0..size-1 from the first ``known`` bits of a number, and more bits if necessary."""
-    while (value * size) >> known != ((value + 1) * size - 1) >> known:
-        value, known = (value << 64) | bits.deep(), known + 64
-    return (value * size) >> known
+    while (value * size) >> known_bits != ((value + 1) * size - 1) >> known_bits:
+        value, known_bits = (value << 64) | bits.deep(), known_bits + 64
+    return (value * size) >> known_bits
 
 
 class ResponseSampler:

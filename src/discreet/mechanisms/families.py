@@ -191,9 +191,9 @@ class Families(Mapping[str, Family]):
         ('explicit_fair', 'explicit_fair')
         """
         display = shown or (lambda family: family.cli_name)
-        known = {display(family): family for family in self.offered(use)}
-        others = {other: primary for primary, family in known.items() for other in family.names}
-        return known[find_name(name, known, what, others, listed=listed, argument=_ARGUMENT.get(use))]
+        families = {display(family): family for family in self.offered(use)}
+        others = {other: primary for primary, family in families.items() for other in family.names}
+        return families[find_name(name, families, what, others, listed=listed, argument=_ARGUMENT.get(use))]
 
     def built_by(self, function: object) -> Family | None:
         """Return the family that a function builds; None for any other function."""

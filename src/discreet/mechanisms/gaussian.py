@@ -46,10 +46,10 @@ def discrete_gaussian(*, sigma2: Number | None = None, variance: Number | None =
         raise InvalidInput(
             f"give exactly one of {arg('sigma2')} (the parameter of the law) and {arg('variance')}; got both."
         )
-    name, given = ("sigma2", sigma2) if variance is None else ("variance", variance)
-    value = as_fraction(given, name)
+    name, parameter = ("sigma2", sigma2) if variance is None else ("variance", variance)
+    value = as_fraction(parameter, name)
     if value <= 0:
-        raise InvalidInput.must_be(name, "positive", given)
+        raise InvalidInput.must_be(name, "positive", parameter)
     if variance is not None:
         value = as_fraction(matched_sigma2(float(value)))
     space = Integers()

@@ -103,8 +103,8 @@ def _certified(table: Table, space: Space, guarantee: Privacy, largest: Fraction
     while mixing <= largest:
         kernel = mix_and_round(table, mixing)
         if Verdict(notion, space, True, evidence_for(kernel, space, notion)).holds(epsilon, delta):
-            moved = _largest_move(table, kernel)
-            details = {"mixing": float_up(mixing), "largest_total_variation": moved, "rounded_to_bits": 62}
+            largest_move = _largest_move(table, kernel)
+            details = {"mixing": float_up(mixing), "largest_total_variation": largest_move, "rounded_to_bits": 62}
             details |= _decimals(table)
             claim = epsilon if delta else None
             return kernel, certify(kernel, space, notion, epsilon=claim, delta=delta, details=details)
@@ -164,13 +164,17 @@ def exponential(
     array = _read_scores(scores)
     eps = read_epsilon(epsilon)
     space = Counts(array.shape[0] - 1) if inputs is None else inputs
-    needed = _sensitivity(array, space)
-    scale = needed if sensitivity is None else float(as_fraction(sensitivity, "sensitivity"))
-    if scale < needed * (1 - 1e-9):  # differences of decimals are not exact in doubles; the judge decides in the end
+    least_sensitivity = _sensitivity(array, space)
+    scale = least_sensitivity if sensitivity is None else float(as_fraction(sensitivity, "sensitivity"))
+    if scale < least_sensitivity * (
+        1 - 1e-9
+    ):  # differences of decimals are not exact in doubles; the judge decides in the end
         raise InvalidInput.must_be(
-            "sensitivity", f"at least {needed:.9g}, the largest change of a score between adjacent truths", sensitivity
+            "sensitivity",
+            f"at least {least_sensitivity:.9g}, the largest change of a score between adjacent truths",
+            sensitivity,
         )
-    scale = max(scale, needed)
+    scale = max(scale, least_sensitivity)
     if scale <= 0:
         raise InvalidInput("all truths have the same scores: there is nothing to report about them.", argument="scores")
     exponents = float(eps) / (2 * scale) * array
@@ -195,18 +199,18 @@ def exponential_by_distance(n: object, *, epsilon: Number) -> Mechanism:
 
 
 def _read_scores(scores: object) -> Any:
-    given = scores.to_numpy() if hasattr(scores, "to_numpy") else scores
+    source = scores.to_numpy() if hasattr(scores, "to_numpy") else scores
     try:
-        array = np.asarray(given)
+        array = np.asarray(source)
     except ValueError:
         raise InvalidInput(
             "scores must be a matrix: every row needs the same number of columns.", argument="scores"
         ) from None
-    if array.dtype.kind in "OUS" and array.ndim == 2 and not isinstance(given, np.ma.MaskedArray):
+    if array.dtype.kind in "OUS" and array.ndim == 2 and not isinstance(source, np.ma.MaskedArray):
         array = _exact_scores(array)
-    if isinstance(given, np.ma.MaskedArray) or array.dtype.kind not in "fiu":
+    if isinstance(source, np.ma.MaskedArray) or array.dtype.kind not in "fiu":
         raise WrongType.must_be(
-            "scores", "a matrix of numbers, not masked", InWords(f"{type(given).__name__} of {array.dtype} values")
+            "scores", "a matrix of numbers, not masked", InWords(f"{type(source).__name__} of {array.dtype} values")
         )
     if array.ndim != 2 or min(array.shape) < 2:
         raise InvalidInput.must_be(

@@ -44,13 +44,13 @@ class Bound(Protocol):
 
 def some_secret_lost(deltas: Iterable[tuple[Fraction, int]]) -> Fraction:
     """Return the chance of at least one of these independent accidents, 1 - prod (1 - delta)^times, rounded up."""
-    kept = Fraction(1)
+    no_accident = Fraction(1)
     for delta, times in deltas:
-        if delta and delta.denominator.bit_length() * times + kept.denominator.bit_length() <= 4096:
-            kept *= (1 - delta) ** times  # few digits: exactly
+        if delta and delta.denominator.bit_length() * times + no_accident.denominator.bit_length() <= 4096:
+            no_accident *= (1 - delta) ** times  # few digits: exactly
         elif delta:
-            kept = Fraction(math.floor(kept * power_bounds(1 - delta, times, 256)[0]), 1 << 256)
-    return 1 - kept
+            no_accident = Fraction(math.floor(no_accident * power_bounds(1 - delta, times, 256)[0]), 1 << 256)
+    return 1 - no_accident
 
 
 @dataclass(frozen=True)

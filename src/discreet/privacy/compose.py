@@ -144,9 +144,9 @@ class Composition(NoTruthValue, Result):
         per = unless_central(self.notion)
         clauses: list[str] = []
         for delta, epsilon in self.guarantees:
-            shown = f"epsilon = {text_up(epsilon)}{per} with delta = {text_up(delta)}"
-            if epsilon < math.inf and (not clauses or shown.split(" with")[0] != clauses[-1].split(" with")[0]):
-                clauses.append(shown)
+            clause = f"epsilon = {text_up(epsilon)}{per} with delta = {text_up(delta)}"
+            if epsilon < math.inf and (not clauses or clause.split(" with")[0] != clauses[-1].split(" with")[0]):
+                clauses.append(clause)
         number = "1 release has" if self.releases == 1 else f"{self.releases} releases together have"
         what = "; ".join(clauses) or f"no finite epsilon{per} up to delta = 1e-06"
         how = "the best of " * (len(self.methods) > 1) + ", ".join(self.methods)
@@ -167,14 +167,14 @@ class Composition(NoTruthValue, Result):
 
     def report(self) -> Report:
         """Return the guarantee of all releases together, at some deltas."""
-        shown = [(text_up(delta), text_up(epsilon)) for delta, epsilon in self.guarantees]
+        rows = [(text_up(delta), text_up(epsilon)) for delta, epsilon in self.guarantees]
         return Report(
             f"{plural(self.releases, 'release')} together",
             "Composition",
-            tuple(Fact(f"ε = {epsilon}", f"with δ = {delta}") for delta, epsilon in shown if epsilon != "infinity"),
+            tuple(Fact(f"ε = {epsilon}", f"with δ = {delta}") for delta, epsilon in rows if epsilon != "infinity"),
             (
                 Section(parts=(Prose(self.sentence),)),
-                Section(parts=(Table(("delta", "epsilon"), tuple(shown), numbers=(0, 1), compact=True),)),
+                Section(parts=(Table(("delta", "epsilon"), tuple(rows), numbers=(0, 1), compact=True),)),
             ),
         )
 

@@ -323,6 +323,6 @@ def _rounded(
     """
     x = np.array([math.nextafter(float_up(loss), math.inf) for loss in losses], float)
     q = np.array([float_up(mass) for mass in mirrored], float)
-    moved = float(np.sum(q * x)) * 2.0**-50
-    middle = (float_up(centre) + moved) * (1 + 2.0**-50) if centre or moved else 0.0
+    shift = float(np.sum(q * x)) * 2.0**-50
+    middle = (float_up(centre) + shift) * (1 + 2.0**-50) if centre or shift else 0.0
     return Pair(x, np.array([float_up(mass) for mass in masses], float), q, middle, float_up(infinite), gap)

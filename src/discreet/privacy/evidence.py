@@ -115,7 +115,7 @@ class RowPairs:
     def largest_ratio(self) -> Witness:
         """The pair and report with the largest exact ratio."""
         best, error = self.log_ratio_screen
-        chosen: tuple[int, int, int] | None = None
+        largest: tuple[int, int, int] | None = None
         top, bottom = 1, 1
         seen: set[tuple[int, int, int, int]] = set()
         for i, j in self._chunks():
@@ -135,11 +135,11 @@ class RowPairs:
                     row, other, over, under = other, row, under, over
                 if under == 0:
                     return self._witness(row, other, [column])
-                if chosen is None or over * bottom > top * under:
+                if largest is None or over * bottom > top * under:
                     common = math.gcd(over, under)  # most others have this very ratio: let comparing be cheap
-                    chosen, top, bottom = (row, other, column), over // common, under // common
-        assert chosen is not None  # two distributions share a report, or some ratio is infinite
-        return self._witness(chosen[0], chosen[1], [chosen[2]])
+                    largest, top, bottom = (row, other, column), over // common, under // common
+        assert largest is not None  # two distributions share a report, or some ratio is infinite
+        return self._witness(largest[0], largest[1], [largest[2]])
 
     def _distinct(self, i: IntArray, j: IntArray, near: BoolArray) -> Iterator[tuple[int, int, int]]:
         """Yield one entry for each distinct pair of weights among the marked ones."""
@@ -151,10 +151,10 @@ class RowPairs:
         key += self._table.codes[other, column]
         if self._table.common_total is None:
             rows = np.int64(self._table.shape[0])
-            _, chosen = np.unique(np.stack([key, row * rows + other]), axis=1, return_index=True)
+            _, first = np.unique(np.stack([key, row * rows + other]), axis=1, return_index=True)
         else:
-            _, chosen = np.unique(key, return_index=True)
-        yield from zip(row[chosen].tolist(), other[chosen].tolist(), column[chosen].tolist(), strict=True)
+            _, first = np.unique(key, return_index=True)
+        yield from zip(row[first].tolist(), other[first].tolist(), column[first].tolist(), strict=True)
 
     # ---------------------------------------------------------------- the divergence
 

@@ -177,9 +177,9 @@ def metric_lattice(kernel: Lattice, grid: Grid, tolerance: float = TOLERANCE) ->
             argument="grid",
         )
     if tolerance:
-        compared = _compared(kernel, grid, tolerance)
-        if compared is not None:
-            return compared
+        bounds = _compared(kernel, grid, tolerance)
+        if bounds is not None:
+            return bounds
     view = _Clamped(kernel) if kernel.border == "remap" else _Normalised(kernel)
     for field in view.fields:
         if np.isneginf(field.logs).any():

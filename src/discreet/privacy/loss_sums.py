@@ -169,10 +169,10 @@ class LossSum:
             return self
         rounding = 1 + self.masses.size * 2.0**-52
         lost = float(above[top - 1]) * rounding if top else 0.0
-        raised = float(below[bottom - 1]) * rounding if bottom else 0.0
+        low_mass = float(below[bottom - 1]) * rounding if bottom else 0.0
         masses = self.masses[bottom : self.masses.size - top].copy()
-        masses[0] += raised
-        infinite, cut = self.infinite + lost * (1 + 2.0**-50), self.cut + (lost + raised) * (1 + 2.0**-50)
+        masses[0] += low_mass
+        infinite, cut = self.infinite + lost * (1 + 2.0**-50), self.cut + (lost + low_mass) * (1 + 2.0**-50)
         return replace(self, start=self.start + bottom, masses=masses, infinite=min(infinite, 1.0), cut=cut)
 
     def delta_at(self, epsilon: Fraction) -> float:
@@ -302,9 +302,9 @@ def _on_grid(pair: Pair, step: float) -> LossSum:
     above = np.ceil(losses / step) * step - losses
     near = (above > 0) & (above <= losses * _NEAR)
     losses = np.where(near, losses + above, losses)
-    added = float(np.sum(pair.mirrored[near] * above[near])) * (1 + 2.0**-40)
+    shift_mass = float(np.sum(pair.mirrored[near] * above[near])) * (1 + 2.0**-40)
     if near.any():
-        centre = (centre + added) * (1 + 2.0**-50)
+        centre = (centre + shift_mass) * (1 + 2.0**-50)
     points, masses, exact = _split(
         np.concatenate([-losses, [0.0], losses]), np.concatenate([pair.mirrored, [centre], pair.masses]), step
     )
@@ -316,7 +316,7 @@ def _on_grid(pair: Pair, step: float) -> LossSum:
         grid,
         pair.infinite,
         relative=(2 * masses.size + 512) * 2.0**-52,
-        cut=added + float(pair.mirrored @ pair.losses) * 2.0**-49,
+        cut=shift_mass + float(pair.mirrored @ pair.losses) * 2.0**-49,
         widths=pair.gap + (0.0 if exact else step),
         squares=(pair.gap + (0.0 if exact else step)) ** 2,
         shift=float(above[near].max(initial=0.0)),

@@ -173,10 +173,10 @@ def _renamed(names: tuple[str | int, ...], space: Space | None) -> str:
     """Return the values that names were read as, in words; nothing if they are the names of the values of the space."""
     if space is None or space.size != len(names):
         return ""
-    given, values = [str(name) for name in names], [str(space.value(place)) for place in range(len(names))]
-    if given == values:
+    labels, values = [str(name) for name in names], [str(space.value(place)) for place in range(len(names))]
+    if labels == values:
         return ""
-    return f"named {first_of(given)}: they were taken as {first_of(values)}"
+    return f"named {first_of(labels)}: they were taken as {first_of(values)}"
 
 
 def names_of(table: Table) -> Names:
@@ -186,8 +186,8 @@ def names_of(table: Table) -> Names:
 
 def _refuse_other_order(space: Space, names: tuple[str | int, ...]) -> None:
     values = [str(space.value(i)) for i in range(len(names))]
-    given = [str(name) for name in names]
-    if values != given and sorted(values) == sorted(given):
+    labels = [str(name) for name in names]
+    if values != labels and sorted(values) == sorted(labels):
         raise InvalidInput(
             "the rows have the names of the values of the space, in another order.",
             "Sort the rows as the values of the space are.",

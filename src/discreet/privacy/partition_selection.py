@@ -136,6 +136,6 @@ def selection_table(alpha: Fraction, reach: int) -> Table:
     law = truncated_law(alpha, reach)
     rows = []
     for n in range(2 * reach + 2):
-        named = [law.probability(y - n) for y in range(reach + 1, 3 * reach + 2)]
-        rows.append([int(p * law.total) for p in (1 - sum(named), *named)])
+        reports = [law.probability(y - n) for y in range(reach + 1, 3 * reach + 2)]
+        rows.append([int(p * law.total) for p in (1 - sum(reports), *reports)])
     return Table.from_rows(rows)

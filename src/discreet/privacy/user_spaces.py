@@ -120,20 +120,20 @@ def distances(space: Space, size: int) -> tuple[Fraction, list[tuple[int, IntArr
 
 def _squared(space: Space, first: IntArray, second: IntArray) -> Array:
     """Evaluate squared distances, which must be whole numbers of 0 or more."""
-    given = np.array(space.squared_distance(first, second))  # a copy: the space may keep its own array
-    if given.shape != first.shape:
-        raise _wrong_answer("squared_distance(i, j)", f"one number for each of {first.size} pairs", str(given.shape))
-    if given.dtype.kind == "O" and all(map(is_integer, given.tolist())):
-        given = np.array([int(k) for k in given.tolist()], dtype=object)
-    elif given.dtype.kind not in "iu":
+    squares = np.array(space.squared_distance(first, second))  # a copy: the space may keep its own array
+    if squares.shape != first.shape:
+        raise _wrong_answer("squared_distance(i, j)", f"one number for each of {first.size} pairs", str(squares.shape))
+    if squares.dtype.kind == "O" and all(map(is_integer, squares.tolist())):
+        squares = np.array([int(k) for k in squares.tolist()], dtype=object)
+    elif squares.dtype.kind not in "iu":
         raise _wrong_answer(
             "squared_distance(i, j)",
             "whole numbers k, where the distance is unit * sqrt(k)",
-            f"{given.dtype} values",
+            f"{squares.dtype} values",
         )
-    if given.min() < 0 or given.max() >= LARGEST_SQUARE:
+    if squares.min() < 0 or squares.max() >= LARGEST_SQUARE:
         raise _wrong_answer("squared_distance(i, j)", "0 or more, and below 2**200", "another number")
-    return given
+    return squares
 
 
 def _refuse_renumbering(space: Space, size: int) -> None:

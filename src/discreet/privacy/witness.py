@@ -54,17 +54,17 @@ class Witness:
     def _event(self) -> str:
         first, last = self.reports[0], self.reports[-1]
         if self.alike:
-            shown = " or ".join(str(r) for r in self.reports)
-            return f"report {shown} or one of {self.alike:,} like it"
+            examples = " or ".join(str(r) for r in self.reports)
+            return f"report {examples} or one of {self.alike:,} like it"
         if len(self.reports) == 1:
             return f"report {first}" + (" or less" if self.at_most else " or more" if self.at_least else "")
         if isinstance(first, int) and len(self.reports) == last - first + 1:
             if self.at_most:
                 return f"a report of at most {last}"
             return f"a report of at least {first}" if self.at_least else f"a report in {first}..{last}"
-        shown = ", ".join(str(r) for r in self.reports[:6]) + (", ..." if len(self.reports) > 6 else "")
+        examples = ", ".join(str(r) for r in self.reports[:6]) + (", ..." if len(self.reports) > 6 else "")
         beyond = f" or below {first}" * self.at_most + f" or above {last}" * self.at_least
-        return f"a report in {{{shown}}}{beyond}"
+        return f"a report in {{{examples}}}{beyond}"
 
     def to_json(self) -> dict[str, Json]:
         """Return plain JSON values, with the sentence."""

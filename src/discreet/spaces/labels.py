@@ -59,8 +59,8 @@ class Labels(Space):
             number = -1
         # Python takes 1, 1.0 and True for equal; people do not
         if number < 0 or type(self.labels[number]) is not type(name):
-            shown = ", ".join(repr(v) for v in self.labels[:5]) + (", ..." if self.size > 5 else "")
-            raise ForeignValue(f"a value is not one of the {self.size} labels ({shown}).")
+            examples = ", ".join(repr(v) for v in self.labels[:5]) + (", ..." if self.size > 5 else "")
+            raise ForeignValue(f"a value is not one of the {self.size} labels ({examples}).")
         return number
 
     def indices(self, values: object) -> Array:

@@ -198,12 +198,12 @@ def _steps(request: Request, name: str) -> tuple[str, ...]:
         if not has_them:
             return tuple(steps)
     if "WH" in codes:
-        needed = 2 * request.alpha / (1 - request.alpha)
+        least_n = 2 * request.alpha / (1 - request.alpha)
         honest = "WH" in geometric
         why = (
             "for n = 1 it always is."
             if request.n == 1
-            else f"that takes n >= 2a/(1-a) = {float(needed):.4g}, and n = {request.n}"
+            else f"that takes n >= 2a/(1-a) = {float(least_n):.4g}, and n = {request.n}"
             + ("." if honest else ": the linear program, which gives RM and S at no extra cost.")
         )
         steps.append(f"Weakly honest? Yes, and GM {'is' if honest else 'is not'}: {why}")

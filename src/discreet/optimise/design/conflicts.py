@@ -96,13 +96,13 @@ def irreducible(request: Request) -> tuple[bool, tuple[Property, ...]]:
     Each requirement is left out in turn, and stays out if the rest still clash. Returns whether privacy is part of the
     set, and the other requirements.
     """
-    kept = list(request.requirements)
-    private = feasible(replace(request, requirements=tuple(kept)), private=False)
+    remaining = list(request.requirements)
+    private = feasible(replace(request, requirements=tuple(remaining)), private=False)
     for prop in request.requirements:
-        fewer = tuple(p for p in kept if p is not prop)
+        fewer = tuple(p for p in remaining if p is not prop)
         if not feasible(replace(request, requirements=fewer), private=private):
-            kept = list(fewer)
-    return private, tuple(kept)
+            remaining = list(fewer)
+    return private, tuple(remaining)
 
 
 def conflict(request: Request) -> Conflict:
@@ -154,6 +154,6 @@ def least_possible(request: Request, limited: Property) -> str | None:
 def privacy_in_words(request: Request) -> str:
     """Return the requested privacy as the user gave it."""
     alpha = request.alpha
-    shown = f"alpha = {alpha}" if alpha.denominator < 10**9 else f"alpha = {float(alpha):.9g}"
+    words = f"alpha = {alpha}" if alpha.denominator < 10**9 else f"alpha = {float(alpha):.9g}"
     delta = f", delta = {text_up(float(Fraction(request.delta)))}" if request.delta else ""
-    return f"{request.privacy_given or shown}{delta} (privacy)"
+    return f"{request.privacy_given or words}{delta} (privacy)"

@@ -211,9 +211,9 @@ def _searched(
         solution = search(request, epsilon, start)
         return _designed(request, solution.certified, solution.bound), solution
     except (InfeasibleDesign, SolverFailed) as problem:
-        known = cheapest_member(request, epsilon)
-        if known is not None:
-            name, table = known
+        member = cheapest_member(request, epsilon)
+        if member is not None:
+            name, table = member
             return _designed(request, table, _bound_without_search(request), form=name), None
         if isinstance(problem, InfeasibleDesign) or is_proved_infeasible(request, private=True):
             raise conflict(request) from None
@@ -285,9 +285,9 @@ def exact_cost(table: Table, request: Request) -> Fraction:
 
 def figures(cost: Fraction, least: Fraction) -> dict[str, Json]:
     """Return the figures of a certificate about the cost."""
-    shown = written_out(cost)
+    text = written_out(cost)
     return {
-        **({"cost": shown} if shown is not None else {}),
+        **({"cost": text} if text is not None else {}),
         "cost_about": float(cost),
         "least": float_down(least) + 0.0,  # not -0.0
         "gap": float_up(gap_of(cost, float(least))) if cost != least else 0.0,

@@ -43,9 +43,9 @@ def members(request: Request, *, private: bool = True) -> Iterator[tuple[str, Ta
     n = request.n
     if not private:
         yield "the truth", Table.from_array(np.eye(n + 1, dtype=np.int64))
-    known = FAMILIES.offered("known")
-    scaled = [family for family in known if {"privacy", "epsilon"} & set(family.parameters)]
-    for family in known:
+    families = FAMILIES.offered("known")
+    scaled = [family for family in families if {"privacy", "epsilon"} & set(family.parameters)]
+    for family in families:
         if family not in scaled:
             yield family.title, _table(family, n, request.alpha)
     yield "constant", _middle(n)
@@ -78,8 +78,8 @@ def meets(table: Table, request: Request, *, private: bool = True) -> bool:
 
 def is_met_by_a_member(request: Request, *, private: bool = True) -> bool:
     """Return whether one of the known mechanisms meets the request, which proves it feasible."""
-    known = (table for _, table in members(request, private=private) if not _clearly_fails(table, request))
-    return any(meets(table, request, private=private) for table in known)
+    candidates = (table for _, table in members(request, private=private) if not _clearly_fails(table, request))
+    return any(meets(table, request, private=private) for table in candidates)
 
 
 def cheapest_member(request: Request, epsilon: Fraction) -> tuple[str, CertifiedTable] | None:
@@ -112,17 +112,17 @@ def _ratio(code: str) -> Fraction | None:
 
 def _shares_of_truth(request: Request) -> list[Fraction]:
     """Return the probabilities of truth in requirements that randomised response can have."""
-    named = [p.code.partition("=")[2] for p in request.requirements if p.code.startswith("truth")]
+    shares = [p.code.partition("=")[2] for p in request.requirements if p.code.startswith("truth")]
     guess = Fraction(1, request.n + 1)
-    return [share for share in map(Fraction, named) if guess <= share < 1]
+    return [share for share in map(Fraction, shares) if guess <= share < 1]
 
 
 def _response(n: int, share: Fraction) -> Table:
     """Return randomised response that keeps the truth with this probability."""
-    kept, moved = share.numerator * n, share.denominator - share.numerator
-    common = math.gcd(kept, moved)
+    truth_weight, other_weight = share.numerator * n, share.denominator - share.numerator
+    common = math.gcd(truth_weight, other_weight)
     codes = np.eye(n + 1, dtype=np.int64)
-    return Table.from_codes([moved // common, kept // common], codes)
+    return Table.from_codes([other_weight // common, truth_weight // common], codes)
 
 
 def _middle(n: int) -> Table:

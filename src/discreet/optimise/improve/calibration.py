@@ -42,8 +42,8 @@ class Trial:
 
     def __str__(self) -> str:
         near_one = 0 < 1 - self.value < 1e-9
-        shown = f"1 - {float(1 - self.value):.3g}" if near_one else f"{float(self.value):.9g}"
-        return f"{shown} at epsilon = {text_up(self.epsilon, 9)}"
+        text = f"1 - {float(1 - self.value):.3g}" if near_one else f"{float(self.value):.9g}"
+        return f"{text} at epsilon = {text_up(self.epsilon, 9)}"
 
 
 @dataclass(frozen=True)
@@ -210,13 +210,13 @@ def calibrate(
     build = _read_family(family)
     name = str(getattr(build, "__name__", "this family"))
     unit = Fraction(getattr(space, "unit", 1))
-    known = FAMILIES.built_by(build)
-    lowest, highest = _read_range(between, known, unit)
+    family_entry = FAMILIES.built_by(build)
+    lowest, highest = _read_range(between, family_entry, unit)
     start = min(max(1 / unit, lowest), highest)
 
     def propose(epsilon: Fraction) -> Channel:
-        if known is not None and known.kernel:
-            kernel = resolve(known.kernel)(space, epsilon, **options)
+        if family_entry is not None and family_entry.kernel:
+            kernel = resolve(family_entry.kernel)(space, epsilon, **options)
             return Channel(space, space, SimpleNamespace(kernel=kernel, matrix=kernel.matrix()))
         return Channel.of(build(space, epsilon=epsilon, **options))
 
@@ -237,8 +237,8 @@ def calibrate(
 
 def find_family(name: str) -> Family:
     """Return the family with this name among those that can be calibrated."""
-    what, listed = "a family that can be calibrated", ", ".join(FAMILIES.cli_names("calibrate"))
-    return FAMILIES.find(name, "calibrate", what, shown=lambda family: family.name, listed=listed)
+    what, names = "a family that can be calibrated", ", ".join(FAMILIES.cli_names("calibrate"))
+    return FAMILIES.find(name, "calibrate", what, shown=lambda family: family.name, listed=names)
 
 
 def _read_family(family: object) -> Callable[..., Mechanism]:
@@ -255,11 +255,11 @@ def _read_family(family: object) -> Callable[..., Mechanism]:
     return build
 
 
-def _read_range(between: Any, known: Family | None, unit: Fraction) -> tuple[Fraction, Fraction]:
+def _read_range(between: Any, family: Family | None, unit: Fraction) -> tuple[Fraction, Fraction]:
     if between is None:
-        if known is None or not known.steps:
+        if family is None or not family.steps:
             return SMALLEST_EPSILON, MAX_EPSILON
-        smallest, largest = resolve(known.steps)
+        smallest, largest = resolve(family.steps)
         return smallest / unit, largest / unit
     low, high = (as_fraction(e, "an end of between") for e in between)
     if not 0 < low < high:

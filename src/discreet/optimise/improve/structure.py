@@ -219,8 +219,12 @@ def derivable(mechanism: Mechanism, *, alpha: Number | None = None, epsilon: Num
 
 def _alpha_of(mechanism: Mechanism) -> Fraction:
     """Return one over the largest ratio between adjacent counts; 0 if infinite (then anything can be derived)."""
-    known = mechanism.certificate
-    ratio = known.ratio if known.notion == "central" and not known.delta else verify(mechanism, "central").ratio
+    certificate = mechanism.certificate
+    ratio = (
+        certificate.ratio
+        if certificate.notion == "central" and not certificate.delta
+        else verify(mechanism, "central").ratio
+    )
     if isinstance(ratio, Fraction):
         return 1 / ratio
     return Fraction(0)

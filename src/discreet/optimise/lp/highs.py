@@ -206,9 +206,9 @@ class Highs:
 
     def start_with(self, values: Sequence[float]) -> None:
         """Start the next branch and bound from this point."""
-        known = self._highspy.HighsSolution()
-        known.col_value = list(values)
-        self._solver.setSolution(known)
+        solution = self._highspy.HighsSolution()
+        solution.col_value = list(values)
+        self._solver.setSolution(solution)
 
     def forget(self) -> None:
         """Start the next run without a basis or a solution."""

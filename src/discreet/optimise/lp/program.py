@@ -356,10 +356,10 @@ class _Builder:
                 if ratio > 1 or (sense == "==" and ratio != 1):
                     self.zero.update(one[(one == other) & (between == k)].tolist())
         key = np.stack([one, other, between], axis=1)[one != other]
-        _, kept = np.unique(key, axis=0, return_index=True)
-        chosen = np.flatnonzero(one != other)[kept]
-        if len(chosen):
-            self.pairs.append(Pairs(label, first[chosen], second[chosen], factor, power, sense))
+        _, first_index = np.unique(key, axis=0, return_index=True)
+        distinct = np.flatnonzero(one != other)[first_index]
+        if len(distinct):
+            self.pairs.append(Pairs(label, first[distinct], second[distinct], factor, power, sense))
 
     def _row(
         self, label: str, places: IntArray, coefficients: Sequence[int], sense: Literal[">=", "=="], right: Fraction

@@ -190,8 +190,8 @@ class _Master:
             if -possible <= PRICING_GAP * abs(value) or stalled > MAX_STALLED_ROUNDS:
                 break
             before = value
-            chosen = np.flatnonzero(worth < possible / (100 * self.half))
-            self.add(rays[chosen], chosen)
+            useful_reports = np.flatnonzero(worth < possible / (100 * self.half))
+            self.add(rays[useful_reports], useful_reports)
         return bound
 
     def _reduced(self, duals: FloatArray) -> tuple[FloatArray, float]:
@@ -355,9 +355,11 @@ def _exact_table(matrix: FloatArray, *, common: bool) -> Table:
     totals = _totals(palette, codes)
     largest = max(totals)
     diagonal = np.arange(size)
-    raised = [palette[c] + largest - t for c, t in zip(codes[diagonal, diagonal].tolist(), totals, strict=True)]
+    diagonal_weights = [
+        palette[c] + largest - t for c, t in zip(codes[diagonal, diagonal].tolist(), totals, strict=True)
+    ]
     codes[diagonal, diagonal] = len(palette) + np.arange(size)
-    return Table.from_codes(palette + raised, codes)
+    return Table.from_codes(palette + diagonal_weights, codes)
 
 
 def _totals(palette: list[int], codes: IntArray) -> list[int]:

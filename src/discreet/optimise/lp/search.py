@@ -49,15 +49,15 @@ def search(request: Request, epsilon: Fraction, start: CertifiedDesign | None = 
     attempts: list[tuple[Program, Vertex, Vertex, float]] = []
     proofs: list[tuple[float, CertifiedDesign]] = []
     unsettled: list[tuple[float, CertifiedDesign]] = []
-    tried: set[tuple[int, bool]] = set()
+    forms: set[tuple[int, bool]] = set()
     failure: Exception | None = None
     for program in _programs(request):
         form = (program.reach, program.scaled)
-        if form in tried:
+        if form in forms:
             continue
         if not program.scaled and attempts:
             break
-        tried.add(form)
+        forms.add(form)
         try:
             session = SolverSession(program, _warm(start, program))
             first, final, settled = stages(session)
@@ -163,17 +163,17 @@ def stages(session: SolverSession) -> tuple[Vertex, Vertex, bool]:
     first = session.minimise(cost)
     if first.unique:
         return first, first, True
-    chosen = first
+    preferred = first
     try:
         session.hold(first)
         errors = _absolute_errors(program)
-        chosen = session.prefer(errors) or session.minimise(errors)
-        if not chosen.unique:
-            session.hold(chosen)
-            chosen = session.minimise(1 + np.mod(np.arange(program.count) * _GOLDEN_RATIO, 1.0))
+        preferred = session.prefer(errors) or session.minimise(errors)
+        if not preferred.unique:
+            session.hold(preferred)
+            preferred = session.minimise(1 + np.mod(np.arange(program.count) * _GOLDEN_RATIO, 1.0))
     except (SolverFailed, InfeasibleDesign):  # it cannot be infeasible: a vertex has just met it
-        return first, chosen, False
-    return first, chosen, True
+        return first, preferred, False
+    return first, preferred, True
 
 
 def _absolute_errors(program: Program) -> FloatArray:

@@ -91,9 +91,9 @@ def _tight(
     edges: list[tuple[int, int, Fraction, int]] = []
     tight, start = ~vertex.basic_rows, 0
     for block in program.pairs:
-        chosen = tight[start : start + len(block)]
-        one, other = program.variable[block.first[chosen]].tolist(), program.variable[block.second[chosen]].tolist()
-        powers_between = program.powers(block)[chosen].tolist()
+        is_tight = tight[start : start + len(block)]
+        one, other = program.variable[block.first[is_tight]].tolist(), program.variable[block.second[is_tight]].tolist()
+        powers_between = program.powers(block)[is_tight].tolist()
         edges += [(u, v, block.factor, k) for u, v, k in zip(one, other, powers_between, strict=True)]
         start += len(block)
     alpha = program.request.alpha

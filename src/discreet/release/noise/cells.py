@@ -22,7 +22,7 @@ from ...exact.bits import Bits
 from ...exact.integers import is_integer
 from ...exact.laws import Law
 from ...exact.rationals import as_fraction
-from ...exact.sampling import CHUNK, Sampler
+from ...exact.sampling import DRAWS_PER_CHUNK, Sampler
 from ...exact.tables import refuse_large
 from ...files import rebuild
 from ...mechanism import Mechanism
@@ -206,8 +206,8 @@ class CellNoise:
         for number, cells in self._parts(truths.size):
             own, sampler = truths[cells], self._samplers[number]
             drawn = np.empty(own.size, np.int64)
-            for start in range(0, own.size, CHUNK):
-                drawn[start : start + CHUNK] = sampler.draw(own[start : start + CHUNK], bits)
+            for start in range(0, own.size, DRAWS_PER_CHUNK):
+                drawn[start : start + DRAWS_PER_CHUNK] = sampler.draw(own[start : start + DRAWS_PER_CHUNK], bits)
             reports[cells] = drawn
         below, above = self.clamp(reports.size)
         return np.clip(reports, below, above, out=reports).reshape(np.shape(counts))
