@@ -224,10 +224,9 @@ def _check_design(mechanism: Mechanism, path: str | Path) -> None:
 def _has_known_cost(mechanism: Mechanism) -> bool:
     """Return whether the cost of a design can be computed from its file, which does not hold a user's prior."""
     parameters, size = mechanism.parameters, mechanism.inputs.size or 0
-    is_computable = parameters.get("prior") in ("uniform", "worst case") and re.fullmatch(
-        r"L[0-9_]+", str(parameters.get("loss"))
-    )
-    return bool(is_computable) and size**2 <= MAX_TABLE_ENTRIES
+    if parameters.get("prior") not in ("uniform", "worst case") or size**2 > MAX_TABLE_ENTRIES:
+        return False
+    return bool(re.fullmatch(r"L[0-9_]+", str(parameters.get("loss"))))
 
 
 def _unproved(mechanism: Mechanism, content: Mapping[str, Mapping[str, object]]) -> tuple[str, ...]:

@@ -347,9 +347,7 @@ def _brief(value: object, name: str = "") -> str:
     if name == "epsilon" and isinstance(value, str):
         decimal = f"{float(Fraction(value)):.12g}"
         return decimal if Fraction(decimal) == Fraction(value) else value
-    if (
-        name == "alpha" and isinstance(value, str) and len(value) > 9
-    ):  # from an epsilon; the guarantee is shown next to it
+    if name == "alpha" and isinstance(value, str) and len(value) > 9:  # from an epsilon, which is shown next to it
         return f"{float(Fraction(value)):.6g}"
     text = repr(space_from(value)) if isinstance(value, dict) and "kind" in value else str(value)
     return text if len(text) <= 60 else f"{text[:40]}...{text[-10:]}"

@@ -460,11 +460,9 @@ def split_codes(items: object) -> list[Any]:
 def find(item: Any, subjects: dict[str, Any], kind: Any = Property | NoGaps, others: str = "") -> Any:
     """Return the property with a code or a name, or an object itself; ``others`` are further choices, in words."""
     if isinstance(item, str):
-        codes = (
-            ", ".join(f"{code} ({p.name})" if code != p.name else repr(code) for code, p in subjects.items()) + others
-        )
-        names = {p.name: code for code, p in subjects.items()}
-        return subjects[find_name(item, subjects, "the code of a property", names, listed=codes, argument="properties")]
+        codes = [f"{code} ({p.name})" if code != p.name else repr(code) for code, p in subjects.items()]
+        names, text = {p.name: code for code, p in subjects.items()}, ", ".join(codes) + others
+        return subjects[find_name(item, subjects, "the code of a property", names, listed=text, argument="properties")]
     if isinstance(item, kind):
         return item
     raise WrongType.must_be(

@@ -164,17 +164,13 @@ def exponential(
     array = _read_scores(scores)
     eps = read_epsilon(epsilon)
     space = Counts(array.shape[0] - 1) if inputs is None else inputs
-    least_sensitivity = _sensitivity(array, space)
-    scale = least_sensitivity if sensitivity is None else float(as_fraction(sensitivity, "sensitivity"))
-    if scale < least_sensitivity * (
-        1 - 1e-9
-    ):  # differences of decimals are not exact in doubles; the judge decides in the end
+    least = _sensitivity(array, space)
+    scale = least if sensitivity is None else float(as_fraction(sensitivity, "sensitivity"))
+    if scale < least * (1 - 1e-9):  # differences of decimals err in doubles; the judge decides in the end
         raise InvalidInput.must_be(
-            "sensitivity",
-            f"at least {least_sensitivity:.9g}, the largest change of a score between adjacent truths",
-            sensitivity,
+            "sensitivity", f"at least {least:.9g}, the largest change of a score between adjacent truths", sensitivity
         )
-    scale = max(scale, least_sensitivity)
+    scale = max(scale, least)
     if scale <= 0:
         raise InvalidInput("all truths have the same scores: there is nothing to report about them.", argument="scores")
     exponents = float(eps) / (2 * scale) * array

@@ -117,17 +117,9 @@ def _mechanism(family: str, grid: Grid, epsilon: Number, border: Border) -> Mech
     how = "largest log-ratio per distance between cell centres, over all cells and reports, from the integer weights"
     details = {"nominal_epsilon": float(rate), "border": border}
     return finish(
-        family,
-        grid,
-        grid,
-        kernel,
-        parameters,
-        notion="metric",
-        epsilon=claim,
-        how=how,
-        details=details,
-        closed_form=True,
-    )
+        family, grid, grid, kernel, parameters,
+        notion="metric", epsilon=claim, how=how, details=details, closed_form=True,
+    )  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------ kernels

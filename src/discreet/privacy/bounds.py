@@ -22,7 +22,7 @@ from ..exact.rationals import exp_bounds, float_down, float_up
 from .loss_sums import NO_SLACK, LossSum, Slack
 
 #: Maximum number of releases in the closed form; beyond it the same pairs are composed numerically.
-MAX_IDENTICAL_RELEASES = 10_000
+MAX_IDENTICAL = 10_000
 
 #: Exponentials in the closed form are integers over this power of two.
 _BITS = 256

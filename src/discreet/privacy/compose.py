@@ -20,7 +20,7 @@ from ..exact.rationals import Number, as_fraction, bound_up, text_up
 from ..report import Fact, Json, NoTruthValue, Prose, Report, Result, Section, Table, plain, question, stamped
 from ..wording import plural
 from .bounds import (
-    MAX_IDENTICAL_RELEASES,
+    MAX_IDENTICAL,
     Basic,
     Best,
     Bound,
@@ -33,7 +33,7 @@ from .bounds import (
 from .dominating import Pair, curve_points, pair_of_curve, pair_of_guarantee
 from .loss_sums import Slack, sum_of_losses
 from .notions import NOTIONS, unless_central
-from .plan import CompositionPlan, PlannedRelease, common_notion, judge, read_plan
+from .plan import ComposedRelease, CompositionPlan, common_notion, judge, read_plan
 
 METHODS = ("best", "basic", "optimal", "numerical", "zcdp")
 
@@ -253,7 +253,7 @@ def _basic(plan: CompositionPlan, metric: bool = False) -> Bound:
     return Basic(epsilon, sum((release.delta * times for release, times in plan), Fraction(0)), metric)
 
 
-def _epsilon(release: PlannedRelease, method: str) -> Fraction:
+def _epsilon(release: ComposedRelease, method: str) -> Fraction:
     if release.epsilon is None:
         other = "method='numerical'" + (" or 'zcdp'" if release.sigma2 else "")
         have = f"Use {other}" if release.evidence is not None else "Give the mechanism itself"
@@ -271,7 +271,7 @@ def _optimal(plan: CompositionPlan) -> Bound:
     number = sum(times for epsilon, _, times in pure if epsilon)
     if not epsilons:
         return Basic(Fraction(0), some_secret_lost((delta, times) for _, delta, times in pure), name="optimal")
-    if len(epsilons) == 1 and number <= MAX_IDENTICAL_RELEASES:
+    if len(epsilons) == 1 and number <= MAX_IDENTICAL:
         return Identical(epsilons.pop(), number, some_secret_lost((delta, times) for _, delta, times in pure))
     pairs = [(pair_of_guarantee(epsilon, delta), times) for epsilon, delta, times in pure]
     return Best((_basic(plan), Numerical(sum_of_losses(pairs))), "optimal")  # the grid must not cost pure privacy
@@ -282,7 +282,7 @@ def _numerical(plan: CompositionPlan) -> Bound:
     return Numerical(sum_of_losses([(_pair(release, min(looks, 400)), times) for release, times in plan]))
 
 
-def _pair(release: PlannedRelease, looks: int) -> Pair:
+def _pair(release: ComposedRelease, looks: int) -> Pair:
     if release.evidence is None:
         return pair_of_guarantee(_epsilon(release, "numerical"), release.delta)
     if release.sigma2 is not None and release.sigma2 > _MAX_SIGMA2:
@@ -333,8 +333,7 @@ def _closed(plan: CompositionPlan) -> bool:
     """Return whether the optimal bound has a closed form."""
     finite = all(release.epsilon is not None for release, _ in plan)
     number = sum(times for release, times in plan if release.epsilon)
-    epsilons = {release.epsilon for release, _ in plan if release.epsilon}
-    return finite and len(epsilons) <= 1 and number <= MAX_IDENTICAL_RELEASES
+    return finite and len({release.epsilon for release, _ in plan if release.epsilon}) <= 1 and number <= MAX_IDENTICAL
 
 
 # ------------------------------------------------------------------------------------------------ numbers

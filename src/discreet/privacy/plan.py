@@ -93,7 +93,7 @@ def common_notion(items: list[Any], notion: str | None) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedRelease:
+class ComposedRelease:
     """One kind of release: an (epsilon, delta) that holds, if known, and the judge's evidence, if there is any."""
 
     name: str
@@ -106,22 +106,22 @@ class PlannedRelease:
         return self.evidence._law.sigma2 if isinstance(self.evidence, GaussianEvidence) else None
 
 
-def judge(item: object, notion: str) -> PlannedRelease:
+def judge(item: object, notion: str) -> ComposedRelease:
     if isinstance(item, Privacy):
-        return PlannedRelease("a Privacy(...)", as_fraction(item.epsilon), as_fraction(item.delta), None)
+        return ComposedRelease("a Privacy(...)", as_fraction(item.epsilon), as_fraction(item.delta), None)
     if isinstance(item, Certificate):
         if item.ratio is not None and not item.delta:
-            return PlannedRelease("a certificate", log_bounds(item.ratio)[1], Fraction(0), None)
+            return ComposedRelease("a certificate", log_bounds(item.ratio)[1], Fraction(0), None)
         # they were rounded up so that the double and the rational it stands for are both bounds
         epsilon = None if math.isinf(item.epsilon) else claimed(item.epsilon)
-        return PlannedRelease("a certificate", epsilon, claimed(item.delta), None)
+        return ComposedRelease("a certificate", epsilon, claimed(item.delta), None)
     evidence = item.evidence if isinstance(item, Verdict) else verify(item, notion).evidence
     name = "a verdict" if isinstance(item, Verdict) else getattr(item, "family", "a mechanism")
     claim = None if isinstance(item, Verdict) else _claim(item)
     if claim is not None and claim[0] == notion and claim[2] and claim[1] < math.inf:
-        return PlannedRelease(name, claimed(claim[1]), claimed(claim[2]), evidence)
+        return ComposedRelease(name, claimed(claim[1]), claimed(claim[2]), evidence)
     bounds = evidence.epsilon_bounds()
-    return PlannedRelease(name, None if bounds is None else bounds[1], Fraction(0), evidence)
+    return ComposedRelease(name, None if bounds is None else bounds[1], Fraction(0), evidence)
 
 
-CompositionPlan = list[tuple[PlannedRelease, int]]
+CompositionPlan = list[tuple[ComposedRelease, int]]

@@ -82,9 +82,8 @@ class _Columns:
         kernel = group.kernel.noise
         assert kernel is not None
         self._size, self._reports, self._least = group.size, group.reports, least
-        self._own = [
-            self._row(i, law.low, law.floats(*law.support)) for i, law in enumerate(kernel.first_laws[: self._size])
-        ]
+        first_laws = kernel.first_laws[: self._size]
+        self._own = [self._row(i, law.low, law.floats(*law.support)) for i, law in enumerate(first_laws)]
         self._shared = self._size - len(self._own)
         # P(noise), from that of the largest report at truth 0 to that of the least report at the largest truth
         falling = kernel.law.floats(int(self._reports[0]) - (self._size - 1), int(self._reports[-1]))[::-1]

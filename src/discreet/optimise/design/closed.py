@@ -62,9 +62,8 @@ def closed_form(request: Request) -> ClosedForm | None:
                 if request.weights is None
                 else "no fair private mechanism reports the truth more often"
             )
-            return ClosedForm(
-                "EM", explicit_fair(n, alpha=a).kernel, 1 - fair_diagonal(n, a), f"{why}; it has all seven"
-            )
+            kernel = explicit_fair(n, alpha=a).kernel
+            return ClosedForm("EM", kernel, 1 - fair_diagonal(n, a), f"{why}; it has all seven")
     if request.weights is not None and not codes and request.loss.nondecreasing:
         best = remap(geometric(n, alpha=a), request.loss, list(request.weights))
         symmetric: Mechanism = symmetrise(best) if request.mirrored else best

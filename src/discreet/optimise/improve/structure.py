@@ -220,14 +220,9 @@ def derivable(mechanism: Mechanism, *, alpha: Number | None = None, epsilon: Num
 def _alpha_of(mechanism: Mechanism) -> Fraction:
     """Return one over the largest ratio between adjacent counts; 0 if infinite (then anything can be derived)."""
     certificate = mechanism.certificate
-    ratio = (
-        certificate.ratio
-        if certificate.notion == "central" and not certificate.delta
-        else verify(mechanism, "central").ratio
-    )
-    if isinstance(ratio, Fraction):
-        return 1 / ratio
-    return Fraction(0)
+    is_pure = certificate.notion == "central" and not certificate.delta
+    ratio = certificate.ratio if is_pure else verify(mechanism, "central").ratio
+    return 1 / ratio if isinstance(ratio, Fraction) else Fraction(0)
 
 
 def _worst_violation(table: Table, a: Fraction) -> tuple[Fraction, tuple[int, int] | None]:

@@ -355,11 +355,9 @@ def _exact_table(matrix: FloatArray, *, common: bool) -> Table:
     totals = _totals(palette, codes)
     largest = max(totals)
     diagonal = np.arange(size)
-    diagonal_weights = [
-        palette[c] + largest - t for c, t in zip(codes[diagonal, diagonal].tolist(), totals, strict=True)
-    ]
+    weights = [palette[c] + largest - t for c, t in zip(codes[diagonal, diagonal].tolist(), totals, strict=True)]
     codes[diagonal, diagonal] = len(palette) + np.arange(size)
-    return Table.from_codes(palette + diagonal_weights, codes)
+    return Table.from_codes(palette + weights, codes)
 
 
 def _totals(palette: list[int], codes: IntArray) -> list[int]:

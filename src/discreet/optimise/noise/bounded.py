@@ -127,9 +127,9 @@ def bounded_noise(
     kind = find_name(kind, KINDS, "a kind of bounded noise", argument="kind")
     eps, D = read_epsilon(epsilon), read_reach(reach)
     eta = None if stay is None else read_stay(stay)
-    variance_limit, target = _read_variance(variance), _read_delta(delta)
+    limit, target = _read_variance(variance), _read_delta(delta)
     gap = positive_integer(js, "js", least=0)
-    _refuse_options(kind, eta, variance_limit, target, gap, shared_from, least, largest, overshoot)
+    _refuse_options(kind, eta, limit, target, gap, shared_from, least, largest, overshoot)
     refuse_hopeless_js(gap, D)
     if D + gap > MAX_PROGRAM_REACH and kind in ("all-counts", "single-event"):
         raise InvalidInput(
@@ -139,7 +139,7 @@ def bounded_noise(
     if keep_zeros:
         refuse_exact_zeros(eta or Fraction(0), D, gap)
     parameters: dict[str, Any] = {"epsilon": str(eps), "reach": D, "kind": kind}
-    for name, value in (("stay", eta), ("variance", variance_limit), ("delta", target)):
+    for name, value in (("stay", eta), ("variance", limit), ("delta", target)):
         if value is not None:
             parameters[name] = str(value)
     if gap:
@@ -152,16 +152,10 @@ def bounded_noise(
         if shared_from is not None:
             parameters["shared_from"] = shared
         stay_varies = eta is None and target is None  # without a requirement the stay may differ between counts
-        return _all_counts(
-            NoiseRequirements(eps, D, 0, shared, eta, stay_varies, variance_limit, gap), target, parameters
-        )
+        return _all_counts(NoiseRequirements(eps, D, 0, shared, eta, stay_varies, limit, gap), target, parameters)
     floor = _read_least(least, D)
     return _large_counts(
-        kind,
-        NoiseRequirements(eps, D, D, D, eta, variance=variance_limit),
-        target,
-        floor,
-        parameters | {"least": floor},
+        kind, NoiseRequirements(eps, D, D, D, eta, variance=limit), target, floor, parameters | {"least": floor}
     )
 
 
@@ -348,16 +342,8 @@ def _all_counts(requirements: NoiseRequirements, delta: Fraction | None, paramet
     *small_counts, law = solution.laws
     kernel = Noise(law, (0, None), (0, None), tuple(small_counts))
     details = _figures(kernel, space, requirements.epsilon, law) | {"lower_bound": abs(float_down(solution.bound))}
-    return finish(
-        "bounded_noise",
-        space,
-        space,
-        kernel,
-        parameters,
-        epsilon=requirements.epsilon,
-        with_delta=True,
-        details=details,
-    )
+    eps = requirements.epsilon
+    return finish("bounded_noise", space, space, kernel, parameters, epsilon=eps, with_delta=True, details=details)
 
 
 def _large_counts(

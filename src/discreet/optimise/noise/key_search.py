@@ -204,10 +204,8 @@ def best_table(requirements: NoiseRequirements, keys: int, known: KeyTable | Non
     if best is None:
         raise Unsupported(f"no table on {keys} keys was found.", "Allow more keys, a larger reach or a smaller stay.")
     value = float(value_of(best, requirements) * keys)
-    is_optimal = value <= 1 + _SOLVER_GAP or (
-        outcome.finished and value <= outcome.bound * (1 + _SOLVER_GAP) + _SOLVER_GAP
-    )
-    return _with_less_variance(best, requirements, keys), is_optimal
+    bound = outcome.bound * (1 + _SOLVER_GAP) + _SOLVER_GAP if outcome.finished else 1 + _SOLVER_GAP
+    return _with_less_variance(best, requirements, keys), value <= max(bound, 1 + _SOLVER_GAP)
 
 
 def _ways(free: _KeyProgram, one_is_known: bool) -> Iterator[tuple[_KeyProgram, Sequence[int]]]:
@@ -240,9 +238,8 @@ def _with_less_variance(rows: KeyTable, requirements: NoiseRequirements, keys: i
     table = list(rows)
     for k, n in enumerate(requirements.counts):
         others = {m: row for m, row in zip(requirements.counts, table, strict=True) if m != n}
-        outcome = program.solve(
-            {n}, others, _NODES_PER_COUNT, most=float(worst * keys) * (1 + 1e-12), least_variance_of=n
-        )
+        limit = float(worst * keys) * (1 + 1e-12)
+        outcome = program.solve({n}, others, _NODES_PER_COUNT, most=limit, least_variance_of=n)
         if outcome.values is None:
             continue
         candidate = [*table[:k], program.row(outcome.values, n), *table[k + 1 :]]
