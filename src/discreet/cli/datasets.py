@@ -309,7 +309,11 @@ def show_declared(plan: BoundPlan, out: Path | None, page: Path | None, json: bo
 def _spending(outlook: Outlook, plan: BoundPlan) -> str:
     from ..ledger.budget import amount_text
 
-    return f", and spend {amount_text(plan.cost, up=True)}" if outlook.verdict == "paid" else ""
+    return (
+        f", and spend {amount_text(plan.cost.as_counted_by(outlook.left), up=True)}"
+        if outlook.verdict == "paid"
+        else ""
+    )
 
 
 def release_declared(plan: BoundPlan, out: Path | None, yes: bool, json: bool) -> None:
