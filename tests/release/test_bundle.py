@@ -34,7 +34,7 @@ LABEL = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=
 @examples(300)
 @given(st.lists(st.one_of(st.none(), st.integers(-9, 9), st.text(), st.sampled_from(["NULL", "=1+1", "'", " -2"]))))
 def test_labels_are_lossless_and_no_formula(values):
-    line = ",".join(map(written, values))
+    line = ",".join(map(csv_label, values))
     cells = next(csv.reader(io.StringIO(line, newline=""), strict=True), [""]) if values else []
     assert len(cells) == len(values)
     for cell, value in zip(cells, values, strict=True):
