@@ -33,11 +33,9 @@ def to_polars(table: ReleasedTable) -> Any:
 def to_arrow(table: ReleasedTable) -> Any:
     """Return the table as a ``pyarrow.Table``."""
     arrow = _package("pyarrow")
+    columns = table.typed_columns()
     return arrow.table(
-        {
-            one.name: arrow.array(one.values, type=getattr(arrow, COLUMN_TYPES[one.type][2])())
-            for one in table.typed_columns()
-        }
+        {one.name: arrow.array(one.values, type=getattr(arrow, COLUMN_TYPES[one.type][2])()) for one in columns}
     )
 
 

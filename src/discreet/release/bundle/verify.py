@@ -128,7 +128,7 @@ class _Audit:
         except MALFORMED as problem:
             self.checks.append(BundleCheck(name, False, f"a file is damaged ({type(problem).__name__})."))
         else:
-            self.checks.append(BundleCheck(name, None if result is _UNDECIDED else True, sentence))
+            self.checks.append(BundleCheck(name, None if result is _OPEN else True, sentence))
             return result
         return None
 
@@ -273,9 +273,8 @@ class _Audit:
         for name, text in self._json_texts(release):
             if self._text(name) != text:
                 raise Refuted(f"{name} is not written as this version writes it.")
-        if [line.partition("  ")[2] for line in self._text(CHECKSUM_FILE).splitlines()] != contents.file_names(
-            release.plan
-        ):
+        names = [line.partition("  ")[2] for line in self._text(CHECKSUM_FILE).splitlines()]
+        if names != contents.file_names(release.plan):
             raise Refuted(f"{CHECKSUM_FILE} does not list the files in the order in which this version writes them.")
         return True, "GUARANTEE.md and the JSON files are, letter for letter, those of the request and the counts."
 
@@ -306,10 +305,7 @@ class _Audit:
         if pictures == [NOT_DRAWN] * len(expected):
             return True, "there is none: the bundle was written without a drawing program."
         if drawing_program() == NO_PROGRAM:
-            return (
-                _UNDECIDED,
-                "NOT checked: there is no drawing program here. pip install 'discreet[plots]' installs one.",
-            )
+            return _OPEN, "NOT checked: there is no drawing program here. pip install 'discreet[plots]' installs one."
         # The drawing program named in a picture proves nothing: a forger would name one that is not installed here.
         raise Refuted(
             f"the pictures in index.html are not those that {drawing_program()} draws of the counts; an honest one of "
@@ -320,7 +316,7 @@ class _Audit:
 
     def _ledger(self, release: Release, book: Ledger | str | None) -> tuple[Any, str]:
         if book is None:
-            return _UNDECIDED, (
+            return _OPEN, (
                 "no ledger was given. Only the ledger can show that these are the counts that were drawn: a count that "
                 "was changed together with everything that follows from it is consistent."
             )
@@ -361,7 +357,7 @@ def _is_receipt(receipt: Mapping[str, object]) -> bool:
 
 
 #: The result of a check that cannot be decided.
-_UNDECIDED: Any = object()
+_OPEN: Any = object()
 
 
 #: Relative tolerance of error columns that are not integers: six digits are written, and machines differ in the last.

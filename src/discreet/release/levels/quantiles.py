@@ -116,7 +116,6 @@ def find_quantile(
     may_reach = [one.high is None or one.high >= 0 for one in balances] + [True]
     may_exceed = [True] + [one.low is None or one.low < 0 for one in balances]
     candidates = [k for k in range(len(values)) if may_reach[k] and may_exceed[k]] or [estimate]
-    first, last = min(candidates), max(candidates)
-    return Quantile(
-        column, share, values[estimate], values[first], values[last], coverage, (estimate, first, last), edges
-    )
+    ranks = estimate, min(candidates), max(candidates)
+    value, low, high = (values[k] for k in ranks)
+    return Quantile(column, share, value, low, high, coverage, ranks, edges)

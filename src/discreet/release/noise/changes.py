@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -98,11 +99,10 @@ def changes(earlier: ReleasedCells, later: ReleasedCells, coverage: Fraction) ->
     return Changes(difference, low, high, *_growth(earlier, later, 1 - share, comparable), comparable)
 
 
-@dataclass(frozen=True, eq=False)
-class EnclosedCounts:
+class EnclosedCounts(NamedTuple):
     """Counts with given intervals, such as those combined over levels."""
 
-    counts: FloatArray
+    counts: IntArray | FloatArray
     low: IntArray
     high: IntArray
 
@@ -119,17 +119,13 @@ def enclosed_changes(earlier: EnclosedCounts, later: EnclosedCounts) -> Changes:
     ([50.5], [46], [55], [45.1])
     """
     comparable = np.ones(earlier.counts.shape, dtype=bool)
-    growth = _growth_between(
-        (earlier.counts, earlier.low, earlier.high), (later.counts, later.low, later.high), comparable
-    )
+    growth = _growth_between(earlier, later, comparable)
     # counts have three decimals; the rounding error of doubles is far smaller
     difference = np.round(later.counts - earlier.counts, 9)
     return Changes(difference, later.low - earlier.high, later.high - earlier.low, *growth, comparable)
 
 
-def total_change(
-    earlier: ReleasedCells, later: ReleasedCells, chosen: BoolArray, coverage: Fraction
-) -> Combined | None:
+def total_change(earlier: ReleasedCells, later: ReleasedCells, which: BoolArray, coverage: Fraction) -> Combined | None:
     """Return the change of the sum of the chosen cells, or None if one of them is suppressed.
 
     Examples
@@ -141,10 +137,10 @@ def total_change(
     >>> change.estimate, change.low, change.high
     (19, 15, 23)
     """
-    if not (_released(earlier) & _released(later))[chosen].all():
+    if not (_released(earlier) & _released(later))[which].all():
         return None
     share = (1 - coverage) / 2
-    plus, minus = chosen & ~later.empty, chosen & ~earlier.empty
+    plus, minus = which & ~later.empty, which & ~earlier.empty
     below = _upper_sum(earlier, minus, later, plus, share)
     figures = [cells.noise.figures(cells.reported.size) for cells in (later, earlier)]
     spread = [(one[0][mask] ** 2).sum() for one, mask in zip(figures, (plus, minus), strict=True)]
@@ -219,15 +215,13 @@ def _growth(
     earlier: ReleasedCells, later: ReleasedCells, coverage: Fraction, comparable: BoolArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the growth of every cell, and the ends of its interval, in percent."""
-    first, second = ((_counts(cells), *_intervals(cells, coverage)) for cells in (earlier, later))
+    first, second = (EnclosedCounts(_counts(one), *_intervals(one, coverage)) for one in (earlier, later))
     return _growth_between(first, second, comparable)
 
 
-#: Counts, and the lower and upper ends of their intervals.
-_Ends = tuple[IntArray | FloatArray, IntArray, IntArray]
-
-
-def _growth_between(earlier: _Ends, later: _Ends, comparable: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _growth_between(
+    earlier: EnclosedCounts, later: EnclosedCounts, comparable: BoolArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the growth from earlier to later counts, and the ends of its interval, in percent."""
     (before, first, last), (after, least, most) = earlier, later
     known = comparable & (first > 0) & (2 * first >= before)

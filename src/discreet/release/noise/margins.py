@@ -343,17 +343,14 @@ def noise_above(plus: NoisySide, minus: NoisySide, share: Fraction) -> int:
     up, down = mirrored(plus.law), minus.law
     clamped = (plus.clamped and plus.cells > 0, minus.clamped and minus.cells > 0)
     worst = (SumTerms(up, plus.cells, clamped[0]), SumTerms(down, minus.cells, clamped[1]))
-    if plus.cells + minus.cells == 1:
+    count = plus.cells + minus.cells
+    if count == 1:
         return sum_quantile(worst, share)
-    alike = plus.law.symmetric and plus.law == minus.law
-    free = (
-        (SumTerms(down, plus.cells + minus.cells),)
-        if alike
-        else (SumTerms(up, plus.cells), SumTerms(down, minus.cells))
-    )
+    same_law = plus.law.symmetric and plus.law == minus.law
+    free = (SumTerms(down, count),) if same_law else (SumTerms(up, plus.cells), SumTerms(down, minus.cells))
     if not any(clamped):
         return sum_quantile(free, share)
     # most of the probability goes to the bound that is shorter when few cells are clamped; the other loses little
-    each = share / 10 / (plus.cells + minus.cells)
+    each = share / 10 / count
     hidden = plus.at_clamp * quantile(plus.law, each) + minus.at_clamp * quantile(mirrored(down), each)
     return min(sum_quantile(worst, share / 10), sum_quantile(free, share * 8 / 10) + hidden)

@@ -131,9 +131,7 @@ def _distribution(terms: list[tuple[_StepLaw, int]], length: int) -> tuple[Float
         product *= transform**times
         lower_powers *= np.abs(transform) ** (times - 1)
     stages = math.log2(length)
-    norm = 2 * math.sqrt(
-        2 * float(np.sum(lower_powers**2))
-    )  # the norm over all frequencies, and a factor of two to spare
+    norm = 2 * math.sqrt(2 * float(np.sum(lower_powers**2)))  # over all frequencies, and a factor of two to spare
     error = norm * (count * (FFT_STAGE_ERROR * stages + 16 * ROUNDOFF) + FFT_STAGE_ERROR * stages) + length * ROUNDOFF
     return np.fft.irfft(product, length), error
 
@@ -168,9 +166,8 @@ def sum_quantile(parts: tuple[SumTerms, ...], share: Fraction) -> int:
     chances, error = _distribution(terms, 1 << (above - below + 1).bit_length())
     sums = np.arange(below, above + 1)
     exceeding = np.concatenate([np.cumsum(chances[sums[:0:-1] % len(chances)])[::-1], [0.0]])  # P(sum > s)
-    error += 2 * RESERVED_PROBABILITY + sum(
-        times * (listed.error + 2 * float(UNLISTED_PROBABILITY)) for listed, times in terms
-    )
+    unlisted = 2 * float(UNLISTED_PROBABILITY)
+    error += 2 * RESERVED_PROBABILITY + sum(times * (listed.error + unlisted) for listed, times in terms)
     within = 0
     if step > 1:
         slack = (step - 1) * math.sqrt(count * math.log(1 / RESERVED_PROBABILITY) / 2)

@@ -42,7 +42,7 @@ def epsilon_for(name: str, half_width: int, level: object = Fraction(19, 20)) ->
     >>> epsilon_for("geometric", 3, 0.95)
     Fraction(8319, 10000)
     """
-    max_error, coverage = _read_target(half_width, level)
+    error, coverage = _read_target(half_width, level)
     possible = {f.written: f for f in FAMILIES.offered("release") if f.unbounded and "sigma2" not in f.parameters}
     family = possible.get(plain(name))
     if family is None:
@@ -55,13 +55,13 @@ def epsilon_for(name: str, half_width: int, level: object = Fraction(19, 20)) ->
     def holds(index: int) -> bool:
         noise: Mechanism = build(epsilon=_four_digits(index))
         assert noise.kernel.noise is not None
-        return exceeds_at_most(noise.kernel.noise.law, max_error, (1 - coverage) / 2)
+        return exceeds_at_most(noise.kernel.noise.law, error, (1 - coverage) / 2)
 
     first, last = -9 * 9000, 2 * 9000 + 4000  # 1e-9 and 500
     assert _four_digits(first) == SMALLEST_EPSILON and _four_digits(last) == LARGEST_EPSILON
     if not holds(last):
         raise InvalidInput(
-            f"no epsilon up to 500 keeps the error within {max_error} so often.",
+            f"no epsilon up to 500 keeps the error within {error} so often.",
             "Allow a larger error.",
             argument="error",
         )
@@ -79,20 +79,20 @@ def sigma2_for(half_width: int, level: object = Fraction(19, 20)) -> Fraction:
     >>> sigma2_for(3, 0.95)
     Fraction(409, 125)
     """
-    max_error, coverage = _read_target(half_width, level)
+    error, coverage = _read_target(half_width, level)
 
     def holds(index: int) -> bool:
         value = _four_digits(index)
-        return exceeds_at_most(Gaussian(value), max_error, (1 - coverage) / 2)
+        return exceeds_at_most(Gaussian(value), error, (1 - coverage) / 2)
 
     least, most = -2 * 9000, 10 * 9000  # 0.01 and 1e10
-    guess = ((max_error + 0.5) / NormalDist().inv_cdf(1 - float(1 - coverage) / 2)) ** 2  # from the normal law
+    guess = ((error + 0.5) / NormalDist().inv_cdf(1 - float(1 - coverage) / 2)) ** 2  # from the normal law
     first, step = min(max(_index_below(guess), least), most), 1
     while first > least and not holds(first):
         first, step = max(first - step, least), 2 * step
     if not holds(first):
         raise InvalidInput(
-            f"no sigma2 from 0.01 on keeps the error within {max_error} so often.",
+            f"no sigma2 from 0.01 on keeps the error within {error} so often.",
             "Allow a larger error.",
             argument="error",
         )

@@ -312,7 +312,7 @@ class DiscoveredDraft(Draft):
     def tables(self, drafts: Sequence[Draft], protection: Protection, noise: CellRequest) -> Sequence[TablePlan]:
         epsilon = self.request.epsilon
         assert epsilon is not None  # a request without epsilon was refused
-        return [self.table(noise_of_question(self.base, protection, epsilon, self.request.delta))]
+        return [self.table(question_noise(self.base, protection, epsilon, self.request.delta))]
 
     def table(self, noise: CellNoise) -> DiscoveredTablePlan:
         assert isinstance(noise, DiscoveredNoise)
@@ -334,9 +334,7 @@ def naming_draws(protection: Protection) -> int:
     return RELATIONS[protection.relation].moves * protection.max_groups
 
 
-def noise_of_question(
-    question: Question, protection: Protection, epsilon: Fraction, delta: Fraction
-) -> DiscoveredNoise:
+def question_noise(question: Question, protection: Protection, epsilon: Fraction, delta: Fraction) -> DiscoveredNoise:
     """Return the noise of a question: epsilon is divided equally among the counts that one unit can move."""
     each = epsilon / sensitivity(question, protection)
     return discovered_noise(each, delta, naming_draws(protection), len(question.aggregates))

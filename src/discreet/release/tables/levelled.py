@@ -307,7 +307,7 @@ def level_drafts(
 
 
 def _levels_from_json(
-    content: Entry | None, first: CellNoise, changes: Sequence[Change], suppress_below: int | None
+    content: Entry | None, first: CellNoise, changes: Sequence[Change], threshold: int | None
 ) -> tuple[LevelPlan, ...]:
     """Rebuild the levels that a request describes, checking them again."""
     problem = "the levels of this request do not fit its question."
@@ -315,12 +315,7 @@ def _levels_from_json(
         raise InvalidInput(problem, argument="request")
     shares = [as_fraction(share) for share in content["shares"]]
     noises = [first, *(CellNoise.from_json(noise) for noise in content["noises"])]
-    if (
-        not len(shares) == len(noises) == len(changes)
-        or min(shares) <= 0
-        or sum(shares) != 1
-        or suppress_below is not None
-    ):
+    if not len(shares) == len(noises) == len(changes) or min(shares) <= 0 or sum(shares) != 1 or threshold is not None:
         raise InvalidInput(problem, argument="request")
     levels = tuple(LevelPlan(*level) for level in zip(noises, shares, changes, strict=True))
     for level in levels:
