@@ -88,15 +88,15 @@ def changes(earlier: ReleasedCells, later: ReleasedCells, coverage: Fraction) ->
     """
     comparable = _released(earlier) & _released(later)
     share = (1 - coverage) / 2
+    first, second = _enclosed(earlier, 1 - share), _enclosed(later, 1 - share)
     if earlier.noise.shift_law is None or later.noise.shift_law is None:
-        first, second = _intervals(earlier, 1 - share), _intervals(later, 1 - share)
-        low = np.where(first[1] == NO_END, -NO_END, second[0] - first[1])
-        high = np.where(second[1] == NO_END, NO_END, second[1] - first[0])
+        low = np.where(first.high == NO_END, -NO_END, second.low - first.high)
+        high = np.where(second.high == NO_END, NO_END, second.high - first.low)
     else:
         below, high = _upper_each(earlier, later, share), _upper_each(later, earlier, share)
         low = np.where(below == NO_END, -NO_END, -below)
-    difference = np.where(comparable, _counts(later) - _counts(earlier), 0)
-    return Changes(difference, low, high, *_growth(earlier, later, 1 - share, comparable), comparable)
+    difference = np.where(comparable, second.counts - first.counts, 0)
+    return Changes(difference, low, high, *_growth(first, second, comparable), comparable)
 
 
 class EnclosedCounts(NamedTuple):
@@ -119,7 +119,7 @@ def enclosed_changes(earlier: EnclosedCounts, later: EnclosedCounts) -> Changes:
     ([50.5], [46], [55], [45.1])
     """
     comparable = np.ones(earlier.counts.shape, dtype=bool)
-    growth = _growth_between(earlier, later, comparable)
+    growth = _growth(earlier, later, comparable)
     # counts have three decimals; the rounding error of doubles is far smaller
     difference = np.round(later.counts - earlier.counts, 9)
     return Changes(difference, later.low - earlier.high, later.high - earlier.low, *growth, comparable)
@@ -172,10 +172,10 @@ def _counts(cells: ReleasedCells) -> IntArray:
     return np.where(cells.empty, 0, cells.reported)
 
 
-def _intervals(cells: ReleasedCells, coverage: Fraction) -> tuple[IntArray, IntArray]:
-    """Return the interval of every count, 0 to 0 for cells that cannot have anybody in them."""
+def _enclosed(cells: ReleasedCells, coverage: Fraction) -> EnclosedCounts:
+    """Return the reported counts with their intervals, all 0 for cells that cannot have anybody in them."""
     low, high = cells.noise.intervals(cells.reported, coverage)
-    return np.where(cells.empty, 0, low), np.where(cells.empty, 0, high)
+    return EnclosedCounts(_counts(cells), np.where(cells.empty, 0, low), np.where(cells.empty, 0, high))
 
 
 def _upper_each(plus: ReleasedCells, minus: ReleasedCells, share: Fraction) -> IntArray:
@@ -212,14 +212,6 @@ def _may_be_beyond(cells: ReleasedCells, law: Law, share: Fraction) -> BoolArray
 
 
 def _growth(
-    earlier: ReleasedCells, later: ReleasedCells, coverage: Fraction, comparable: BoolArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the growth of every cell, and the ends of its interval, in percent."""
-    first, second = (EnclosedCounts(_counts(one), *_intervals(one, coverage)) for one in (earlier, later))
-    return _growth_between(first, second, comparable)
-
-
-def _growth_between(
     earlier: EnclosedCounts, later: EnclosedCounts, comparable: BoolArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the growth from earlier to later counts, and the ends of its interval, in percent."""

@@ -61,14 +61,11 @@ def epsilon_for(name: str, half_width: int, level: object = Fraction(19, 20)) ->
     assert _four_digits(first) == SMALLEST_EPSILON and _four_digits(last) == LARGEST_EPSILON
     if not holds(last):
         raise InvalidInput(
-            f"no epsilon up to 500 keeps the error within {error} so often.",
-            "Allow a larger error.",
-            argument="error",
+            f"no epsilon up to 500 keeps the error within {error} so often.", "Allow a larger error.", argument="error"
         )
     if holds(first):
         return SMALLEST_EPSILON
-    between = range(first + 1, last)
-    return _four_digits(first + 1 + bisect_left(between, True, key=holds))
+    return _four_digits(first + 1 + bisect_left(range(first + 1, last), True, key=holds))
 
 
 def sigma2_for(half_width: int, level: object = Fraction(19, 20)) -> Fraction:
@@ -82,8 +79,7 @@ def sigma2_for(half_width: int, level: object = Fraction(19, 20)) -> Fraction:
     error, coverage = _read_target(half_width, level)
 
     def holds(index: int) -> bool:
-        value = _four_digits(index)
-        return exceeds_at_most(Gaussian(value), error, (1 - coverage) / 2)
+        return exceeds_at_most(Gaussian(_four_digits(index)), error, (1 - coverage) / 2)
 
     least, most = -2 * 9000, 10 * 9000  # 0.01 and 1e10
     guess = ((error + 0.5) / NormalDist().inv_cdf(1 - float(1 - coverage) / 2)) ** 2  # from the normal law
@@ -100,8 +96,7 @@ def sigma2_for(half_width: int, level: object = Fraction(19, 20)) -> Fraction:
     while last <= most and holds(last):
         first, last, step = last, last + step, 2 * step
     last = min(last, most + 1)
-    between = range(first + 1, last)
-    return _four_digits(first + bisect_left(between, True, key=lambda index: not holds(index)))
+    return _four_digits(first + bisect_left(range(first + 1, last), True, key=lambda index: not holds(index)))
 
 
 def _index_below(value: float) -> int:
