@@ -36,7 +36,7 @@ from .sums import SumTerms, sum_quantile
 Mask = BoolArray
 
 #: The status of a structural zero, and of a suppressed cell.
-STRUCTURAL_ZERO, SUPPRESSED = "M", "Q"
+IMPOSSIBLE, SUPPRESSED = "M", "Q"
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class ReleasedCells:
         self.bounded = noise.bounded(size)
         self.empty: Mask = (self.largest == 0) & ~self.bounded
         if self.status is not None:
-            self.empty |= self.status == STRUCTURAL_ZERO
+            self.empty |= self.status == IMPOSSIBLE
 
     def read(self, chosen: object, what: str) -> Mask:
         """Check a mask of cells; return it without the cells that cannot have anybody in them."""

@@ -94,7 +94,9 @@ class Discovery:
             question, groups, protection.unit, protection.max_groups, key, self.source_columns(question), self.kinds
         )
 
-    def named(self, question: Question, groups: Groups, labels: Sequence[Array], declared: IntArray) -> Groups:
+    def published_groups(
+        self, question: Question, groups: Groups, labels: Sequence[Array], declared: IntArray
+    ) -> Groups:
         """Return the published groups, from their discovered labels and the indices of their declared parts."""
         values: list[tuple[Value, ...]] = []
         cells = np.empty((declared.size, len(question.by)), np.int64)
@@ -131,11 +133,11 @@ def name_groups(
 ) -> tuple[Groups, list[int]]:
     """Draw the counts; return the named groups in canonical order and their noisy counts, and keep nothing else."""
     rows, reports = noise.name_groups(data.counts, bits)
-    named = discovery.named(question, groups, [label[rows] for label in data.labels], data.declared[rows])
-    assert named.cells is not None
-    order = np.lexsort(named.cells.T[::-1])
-    ordered = replace(named, cells=named.cells[order])
-    return ordered, reports[order].reshape(-1).tolist()
+    labels = [label[rows] for label in data.labels]
+    unordered = discovery.published_groups(question, groups, labels, data.declared[rows])
+    assert unordered.cells is not None
+    order = np.lexsort(unordered.cells.T[::-1])
+    return replace(unordered, cells=unordered.cells[order]), reports[order].reshape(-1).tolist()
 
 
 def read_groups(
