@@ -10,17 +10,14 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
 
 from ...engines.base import ROW
-from ..noise.margins import IMPOSSIBLE, SUPPRESSED
-
-#: The flag of a noisy count.
-NORMAL = "A"
 
 #: Flag of SDMX's CL_OBS_STATUS -> its meaning here.
 STATUS_MEANING = {
-    NORMAL: "a noisy count",
-    IMPOSSIBLE: "the cell cannot exist (a structural zero, declared as a public fact): its count is 0 without noise",
-    SUPPRESSED: "suppressed: the noisy count was below the threshold and is not published",
+    "A": "a noisy count",
+    "M": "the cell cannot exist (a structural zero, declared as a public fact): its count is 0 without noise",
+    "Q": "suppressed: the noisy count was below the threshold and is not published",
 }
+NORMAL, IMPOSSIBLE, SUPPRESSED = STATUS_MEANING
 
 
 @dataclass(frozen=True)
