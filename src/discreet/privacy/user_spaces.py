@@ -22,6 +22,7 @@ from ..exact.arrays import Array, IntArray
 from ..exact.integers import is_integer
 from ..exact.rationals import as_fraction
 from ..spaces import Counts, Grid, Integers, Labels, ProductSpace, Space
+from ..spaces.base import LARGEST_UNIT
 
 #: The spaces for which the lemmas hold. A subclass may answer anything, so they do not hold for it.
 BUILT_IN = (Counts, Integers, Grid, Labels, ProductSpace)
@@ -31,9 +32,6 @@ MAX_VALUES = 5000
 
 #: Upper limit of squared distances, so that their roots are doubles.
 LARGEST_SQUARE = 2**200
-
-#: Upper limit of units; its inverse is the lower one. Distances and epsilons per unit of distance are then doubles.
-LARGEST_UNIT = 10**200
 
 #: Largest relative difference between a space's distance and unit * sqrt(squared distance): doubles are rounded.
 ROUNDING = 1e-9

@@ -29,6 +29,9 @@ Description: TypeAlias = Mapping[str, Any]
 #: Values of unbounded spaces stay within this distance of zero, so that adding noise cannot overflow 64 bits.
 LARGEST_INTEGER = 2**62
 
+#: Upper limit of units; its inverse is the lower one. Distances and epsilons per unit of distance are then doubles.
+LARGEST_UNIT = 10**200
+
 #: Roots of squared distances, which are integers, are rounded up to a multiple of one over this.
 ROOT_DENOMINATOR = 10**6
 

@@ -42,6 +42,9 @@ from .members import cheapest_member
 #: Largest n of a linear program; closed forms, and requests that are solved report by report, go further.
 MAX_PROGRAM_N = 400
 
+#: Maximum number of counts of a design that a closed form answers: a prior has a fraction for each.
+MAX_DESIGN_COUNTS = 10**6
+
 #: Least n, and least n (1 - a), for which requests that can be solved report by report are solved by rays: the noise is
 #: narrow compared with the range. For wide noise columns are sums of many rays, and the linear program is faster.
 MIN_RAYS_N, MIN_RAYS_RATE = 100, 8
@@ -166,6 +169,8 @@ def read_request(
 ) -> tuple[Request, Fraction]:
     """Return the request in exact numbers, and the epsilon of the certificate (at least log(1/alpha))."""
     size = read_count(n) + 1
+    if size > MAX_DESIGN_COUNTS:
+        raise InvalidInput.must_be("n", f"below {MAX_DESIGN_COUNTS:,} for a design", n, meaning="the largest count")
     a = read_alpha(alpha, epsilon)
     allowed_delta = as_fraction(delta, "delta")
     if not 0 <= allowed_delta < 1:

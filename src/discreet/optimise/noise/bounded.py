@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ...errors import InvalidInput, NotPrivate, arg, named
+from ...errors import InvalidInput, InWords, NotPrivate, arg, named
 from ...exact.base import Kernel
 from ...exact.integers import positive_integer
 from ...exact.kernels import Noise
@@ -40,6 +40,9 @@ MAX_LEAST = 100
 
 #: Largest reach + js of the programs for small counts, which grow with the fourth power of the reach.
 MAX_PROGRAM_REACH = 20
+
+#: Upper limit of variances; its inverse is the lower one. Linear programs in doubles can then distinguish them.
+MAX_VARIANCE = 10**18
 
 #: Relative distance below the optimum at which the largest stay probability is taken, to have short numbers.
 _DELTA_ROOM = Fraction(1, 2**30)
@@ -127,7 +130,7 @@ def bounded_noise(
     kind = find_name(kind, KINDS, "a kind of bounded noise", argument="kind")
     eps, D = read_epsilon(epsilon), read_reach(reach)
     eta = None if stay is None else read_stay(stay)
-    limit, target = _read_variance(variance), _read_delta(delta)
+    limit, target = read_variance(variance), _read_delta(delta)
     gap = positive_integer(js, "js", least=0)
     _refuse_options(kind, eta, limit, target, gap, shared_from, least, largest, overshoot)
     refuse_hopeless_js(gap, D)
@@ -162,12 +165,15 @@ def bounded_noise(
 # ------------------------------------------------------------------------------------------------ arguments
 
 
-def _read_variance(variance: object) -> Fraction | None:
+def read_variance(variance: object) -> Fraction | None:
+    """Read a limit of the variance; None if there is none."""
     if variance is None:
         return None
     value = as_fraction(variance, "variance")
     if value <= 0:
         raise InvalidInput.must_be("variance", "positive", variance)
+    if not Fraction(1, MAX_VARIANCE) <= value <= MAX_VARIANCE:
+        raise InvalidInput.must_be("variance", "between 1e-18 and 1e18", InWords("another number"))
     return value
 
 
