@@ -271,7 +271,7 @@ def test_a_settled_module_is_not_two_rooms() -> None:
 #: Where ``Any`` may stand, why, and how often at most. Our own data has types: ``Json``, ``Number``, ``Array``.
 ANY = {
     "what somebody gives: arrays, data frames, lists, objects of their own": {
-        "channels": 1, "checking": 2, "collect.client": 1, "collect.readings": 9, "comparison": 1,
+        "channels": 1, "checking": 2, "collect.client": 1, "collect.estimate_files": 3, "collect.readings": 9, "comparison": 1,
         "engines.arrow.source": 3, "engines.arrow.tables": 20,
         "estimation.intervals.questions": 2, "estimation.groups": 7, "estimation.model.problem": 3,
         "estimation.model.reports": 3,
@@ -309,7 +309,7 @@ ANY = {
         "plots.curves": 3, "plots.reconstruction": 1, "release.levels.overlapping": 2, "sources.engine": 4,
     },
     "options that are handed on, and rows of numbers that programs read": {
-        "": 3, "cli.collector": 6, "cli.design": 12, "cli.main": 4, "cli.ptable": 1, "cli.release": 3, "cli.verify": 1,
+        "": 3, "cli.collector": 3, "cli.design": 12, "cli.main": 4, "cli.ptable": 1, "cli.release": 3, "cli.verify": 1,
         "demonstration": 1, "studies": 1, "estimation.fit": 1, "estimation.methods": 3, "estimation.simulation": 3,
         "estimation.strata": 1, "estimation.describing.summary": 6, "mechanisms.families": 1,
         "optimise.design.chooser": 1,

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..addresses import read_address
 from ..estimation.method_table import METHODS
 from ..wording import listed
 from .output import Json, Page, print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:
+    from ..estimation.groups import GroupEstimates
+    from ..estimation.result import Estimate
     from ..explanation import LocalGuarantee
-    from ..mechanism import Mechanism
 
 Table = Annotated[str | None, typer.Option(help="For DuckDB files with several tables: the table.")]
 
@@ -65,36 +67,27 @@ def perturb(
     `discreet perturb visits --data people.csv --group choice --mechanism careful=a.json --mechanism bold=b.json
     -o reports.csv`
     """
-    from ..collect.opening import open_column, write_reports
-    from ..errors import InvalidInput
-    from ..explanation import local_guarantee
+    from ..collect.perturb_file import perturb_file
     from ..wording import plural
 
-    if by is not None and group is not None:
-        raise InvalidInput(
-            "the column of --group is already written next to the reports.", "Leave --by out.", argument="by"
+    with _progress(f"reading {read_address(data).short_name}") as on_progress:
+        made = perturb_file(
+            data, columns, _by_name(mechanism, group), output, group=group, by=by, table=table, on_progress=on_progress
         )
-    made = _mechanisms(mechanism, group)
-    words = {name: local_guarantee(one) for name, one in made.items()}
-    source = open_column(data, columns, table, group=group or by, values=next(iter(made.values())).inputs)
-    if by is not None:
-        made = dict.fromkeys(source.group_names(), made[""])
-    with _progress(f"reading {_short(data)}") as on_progress:
-        total = write_reports(made, source, output, on_progress)
     if json:
-        content: dict[str, Any] = {"reports": total, "output": output}
+        content: dict[str, Any] = {"reports": made.reports, "output": output}
         if group is None:
-            content |= _guarantee(words[""])
+            content |= _guarantee(made.guarantees[""])
         else:
-            content["groups"] = {name: _guarantee(one) for name, one in words.items()}
+            content["groups"] = {name: _guarantee(one) for name, one in made.guarantees.items()}
         print_json(content)
         return
-    say(f"{plural(total, 'report')} in {output}; the true values were not written")
-    for name, one in words.items():
+    say(f"{plural(made.reports, 'report')} in {output}; the true values were not written")
+    for name, one in made.guarantees.items():
         for sentence in one.sentences:
             say(f"privacy   {f'{name}: ' if group is not None else ''}{sentence}")
-    if by is not None:
-        say(f"in clear  column {by}: it is written unchanged and is not protected")
+    if made.in_clear is not None:
+        say(f"in clear  column {made.in_clear}: it is written unchanged and is not protected")
 
 
 def _guarantee(words: LocalGuarantee) -> dict[str, Any]:
@@ -103,49 +96,34 @@ def _guarantee(words: LocalGuarantee) -> dict[str, Any]:
     return {"epsilon_between_any_two_values": shown, "sentences": list(words.sentences)}
 
 
-def _mechanisms(given: list[str], group: str | None) -> dict[str, Mechanism]:
-    """Return one mechanism, without a name, or one for each group, by name."""
+def _by_name(given: list[str], group: str | None) -> str | dict[str, str]:
+    """Return one mechanism file, or those of the groups by name."""
     from ..errors import InvalidInput
 
-    if group is None:
-        if len(given) > 1:
-            raise InvalidInput(
-                "one --mechanism is used for everybody.",
-                "For several, name their column with --group, and give --mechanism NAME=FILE for each.",
-                argument="mechanism",
-            )
-        return {"": _one_column(given[0])}
-    return named_mechanisms(given, "NAME=FILE for each with --group")
+    if group is not None:
+        return files_by_name(given, "NAME=FILE for each with --group")
+    if len(given) > 1:
+        raise InvalidInput(
+            "one --mechanism is used for everybody.",
+            "For several, name their column with --group, and give --mechanism NAME=FILE for each.",
+            argument="mechanism",
+        )
+    return given[0]
 
 
-def named_mechanisms(given: list[str], allowed: str = "NAME=FILE for each") -> dict[str, Mechanism]:
-    """Return the mechanisms of files, by the names they were given."""
+def files_by_name(given: list[str], allowed: str = "NAME=FILE for each") -> dict[str, str]:
+    """Return mechanism files by the names they were given."""
     from ..errors import InvalidInput
 
-    made: dict[str, Mechanism] = {}
+    files: dict[str, str] = {}
     for text in given:
         name, sign, file = text.partition("=")
         if not sign or not name or not file:
             raise InvalidInput.must_be("mechanism", allowed, text)
-        if name in made:
+        if name in files:
             raise InvalidInput(f"{name!r} has two mechanisms.", "Give one for each name.", argument="mechanism")
-        made[name] = _one_column(file)
-    return made
-
-
-def _one_column(file: str) -> Mechanism:
-    """Return the mechanism of a file; one for tuples of answers is refused, because a column holds one answer."""
-    from ..errors import Unsupported
-    from ..files import load
-
-    mechanism = load(file)
-    if mechanism.factors:
-        raise Unsupported(
-            f"{file} is for {len(mechanism.factors)} answers of each person, and files are read one column at a time.",
-            "In Python: m.release(table) and dc.estimate(reports=table, mechanism=m), with a column for each answer.",
-            argument="mechanism",
-        )
-    return mechanism
+        files[name] = file
+    return files
 
 
 def estimate(
@@ -191,12 +169,11 @@ def estimate(
     `discreet estimate reports.csv --group choice --mechanism careful=a.json --mechanism bold=b.json` ·
     `discreet estimate reports.csv --by sex --mechanism m.json`
     """
+    from ..collect.estimate_files import estimate_files, estimate_files_by
     from ..errors import InvalidInput
-    from ..estimation.describing.reporting import Origin
-    from ..estimation.methods import estimate as reconstruct
     from ..estimation.statistics import read_share
     from ..spaces import Counts
-    from ..wording import find_name
+    from ..wording import find_name, plural
 
     if html is not None:
         raise InvalidInput(
@@ -205,158 +182,37 @@ def estimate(
     refuse_unwritable(report, (".html", ".png", ".svg", ".json"), "a report", (".png", ".svg"))
     refuse_unwritable(page, (".html",), "a page")
     read_share(level, "level", inside=True)
-    options: dict[str, Any] = {"method": find_name(method, METHODS, "a method", argument="method")}
+    options: dict[str, Any] = {
+        "column": column, "table": table, "over": None if over is None else Counts(over),
+        "method": find_name(method, METHODS, "a method", argument="method"),
+    }  # fmt: skip
     if iterations is not None:
         options["iterations"] = iterations
-    if over is not None:
-        options["over"] = Counts(over)
     if by is not None and (group is not None or len(mechanism) > 1):
         raise InvalidInput(
             "--by compares people who used one mechanism.", "Give one --mechanism, and no --group.", argument="by"
         )
-    made = _of_files(mechanism, len(reports)) if group is None else _mechanisms(mechanism, group)
-    for one in made.values():
-        _refuse_range(one, over)
-    files = {"report": report, "page": page}
-    if by is not None:
-        _estimate_by(reports, next(iter(made.values())), column, table, by, options, level, files, json)
-        return
-    groups, names = (
-        _in_files(reports, list(made.values()), column, table)
-        if group is None
-        else _in_groups(reports, made, column, table, group)
-    )
-    result = reconstruct(*groups[0], **options) if len(groups) == 1 else reconstruct(groups, **options)
-    for file in filter(None, files.values()):
-        result.save(file, level, origin=Origin(tuple(map(_short, reports)), tuple(names)))
+    what = read_address(reports[0]).short_name if len(reports) == 1 else plural(len(reports), "file")
+    result: Estimate | GroupEstimates
+    with _progress(f"counting {what}") as options["on_progress"]:
+        if by is not None:
+            result = estimate_files_by(reports, mechanism[0], by, **options)
+        elif group is not None:
+            result = estimate_files(
+                reports, files_by_name(mechanism, "NAME=FILE for each with --group"), group=group, **options
+            )
+        else:
+            result = estimate_files(reports, mechanism, **options)
+    outputs = {"report": report, "page": page}
+    for file in filter(None, outputs.values()):
+        result.save(file, level)
     if json:
         print_json(result.to_json(level))
         return
     say(result.describe(level))
-    _say_written(files)
-
-
-def _say_written(files: Mapping[str, Path | None]) -> None:
-    lines = [f"{what:<10}{path}" for what, path in files.items() if path is not None]
+    lines = [f"{name:<10}{path}" for name, path in outputs.items() if path is not None]
     if lines:
         say("\n" + "\n".join(lines))
-
-
-def _estimate_by(
-    files: list[str],
-    mechanism: Mechanism,
-    column: str | None,
-    table: str | None,
-    by: str,
-    options: dict[str, Any],
-    level: float,
-    outputs: Mapping[str, Path | None],
-    json: bool,
-) -> None:
-    """Estimate each group that a column names, and compare them."""
-    from ..collect.opening import open_column
-    from ..estimation.groups import estimate_by
-
-    opened = [open_column(file, column, table, group=by) for file in files]
-    names = sorted({name for one in opened for name in one.group_names()})
-    totals = {name: dict[object, int]() for name in names}
-    for file, one in zip(files, opened, strict=True):
-        with _progress(f"counting {_short(file)}") as on_progress:
-            groups = one.counts_by_group([mechanism.outputs] * len(names), names, on_progress)
-        for name, counts in zip(names, groups, strict=True):
-            _add(totals[name], counts)
-    made = estimate_by(totals, mechanism, column=by, **options)
-    for path in filter(None, outputs.values()):
-        made.save(path, level)
-    if json:
-        print_json(made.to_json(level))
-        return
-    say(made.describe(level))
-    _say_written(outputs)
-
-
-def _refuse_range(mechanism: Mechanism, over: int | None) -> None:
-    """Refuse a wrong range before a large file is read."""
-    from ..errors import InvalidInput
-    from ..optimise.families import FAMILIES
-
-    family = FAMILIES.title(mechanism.family)
-    if mechanism.inputs.size is None and over is None:
-        raise InvalidInput(
-            f"the range of true counts is missing: {family} has no largest count.",
-            "Add --over N for counts from 0 to N.",
-            argument="over",
-        )
-    if mechanism.inputs.size is not None and over not in (None, mechanism.inputs.size - 1):
-        raise InvalidInput(
-            f"--over does not fit this mechanism: {family} has {mechanism.inputs.size:,} true values already.",
-            "Leave --over out.",
-            argument="over",
-        )
-
-
-Counted = tuple[dict[Any, int], "Mechanism"]
-
-
-def _of_files(given: list[str], files: int) -> dict[str, Mechanism]:
-    """Return the mechanism of all files, or that of each, by number."""
-    from ..errors import InvalidInput
-
-    if len(given) not in (1, files):
-        raise InvalidInput(
-            f"give one --mechanism, or one for each of the {files} files of reports; got {len(given)}.",
-            "For several mechanisms in one file, name their column with --group.",
-            argument="mechanism",
-        )
-    return {str(number): _one_column(file) for number, file in enumerate(given)}
-
-
-def _in_files(
-    files: list[str], made: list[Mechanism], column: str | None, table: str | None
-) -> tuple[list[Counted], list[str]]:
-    """Return a group for each file, and its name; files of the same mechanism are added up."""
-    from ..collect.opening import open_column
-
-    groups: list[Counted] = []
-    for k, file in enumerate(files):
-        one = made[min(k, len(made) - 1)]
-        with _progress(f"counting {_short(file)}") as on_progress:
-            counts = open_column(file, column, table).counts(one.outputs, on_progress)
-        if len(made) == 1 and groups:
-            _add(groups[0][0], counts)
-        else:
-            groups.append((counts, one))
-    return groups, [_short(file) for file in files[: len(groups)]]
-
-
-def _in_groups(
-    files: list[str], made: dict[str, Mechanism], column: str | None, table: str | None, group: str
-) -> tuple[list[Counted], list[str]]:
-    """Return the groups named by a column of the files, and their names, without empty groups."""
-    from ..collect.opening import open_column
-
-    outputs, totals = [one.outputs for one in made.values()], [dict[Any, int]() for _ in made]
-    for file in files:
-        with _progress(f"counting {_short(file)}") as on_progress:
-            groups = open_column(file, column, table, group=group).counts_by_group(outputs, list(made), on_progress)
-        for total, counts in zip(totals, groups, strict=True):
-            _add(total, counts)
-    some = [name for name, total in zip(made, totals, strict=True) if total] or list(made)[:1]
-    counted = dict(zip(made, totals, strict=True))
-    return [(counted[name], made[name]) for name in some], some
-
-
-def _short(data: str) -> str:
-    """Return the short name of a file, or of a table elsewhere."""
-    from ..addresses import read_address
-
-    address = read_address(data)
-    return Path(data).name if address.in_files else address.dataset
-
-
-def _add(total: dict[object, int], counts: dict[object, int]) -> None:
-    for value, count in counts.items():
-        total[value] = total.get(value, 0) + count
 
 
 @contextmanager

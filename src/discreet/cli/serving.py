@@ -219,10 +219,11 @@ def create(
 
     Example: `discreet collect create smoking --question "Do you smoke?" --mechanism m.json --target-error "±2 points"`
     """
+    from ..collect.mechanism_files import open_mechanisms
     from ..files import load
-    from .collector import named_mechanisms
+    from .collector import files_by_name
 
-    mechanisms = load(mechanism[0]) if len(mechanism) == 1 else named_mechanisms(mechanism)
+    mechanisms = load(mechanism[0]) if len(mechanism) == 1 else open_mechanisms(files_by_name(mechanism), "")
     made = _collector(service, token_file).create(
         name, mechanisms, question=question, title=title, target_error=target_option(target_error, wanted),
         minimum_reports=minimum_reports, reporting="token" if by_token else "open",
