@@ -31,7 +31,7 @@ from .errors import InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray, IntArray
 from .exact.integers import positive_integer
 from .exact.tables import Table
-from .report import Check, Json
+from .report import Finding, Json
 from .wording import find_name, plain
 
 __all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "resolve"]
@@ -98,7 +98,7 @@ class Rows:
 
 
 @dataclass(frozen=True, repr=False)
-class CheckResult(Check):
+class CheckResult(Finding):
     """Whether a property holds, and if not, by how much and where. True in a condition exactly when it holds.
 
     Examples
@@ -109,10 +109,8 @@ class CheckResult(Check):
     (False, 0.25, ((1, 1), (0, 0)))
     """
 
-    code: str
-    name: str
-    sentence: str
     holds: bool
+    code: str
     #: The worst violation of any of its rows, 0 if none: a Fraction for exact tables, a float for decimals.
     violation: Fraction | float
     #: The place of the worst violation, in words; None when there is none.
@@ -204,7 +202,7 @@ class Property:
             places = tuple(divmod(place, channel.shape[1]) for place in rows.places[row].tolist())
         where = _in_words(rows, row, channel, places, worst) if places else None
         shown = float(worst) if channel.decimal else worst
-        return CheckResult(self.code, self.name, self.sentence, worst <= allowed, shown, where, places, allowed)
+        return CheckResult(self.name, worst <= allowed, self.sentence, self.code, shown, where, places, allowed)
 
 
 def _tolerance(channel: Channel, tolerance: float | None) -> float:
@@ -409,7 +407,7 @@ class NoGaps:
         where = f"never reported: {shown}" if gaps else None
         violation = share if channel.table is not None else float(share)
         places = tuple((0, j) for j in gaps)
-        return CheckResult(self.code, self.name, self.sentence, not gaps, violation, where, places, allowed)
+        return CheckResult(self.name, not gaps, self.sentence, self.code, violation, where, places, allowed)
 
 
 #: The two flaws [C] shows in figure 1 and example 1, as things a mechanism should be free of. CM rules out spikes.

@@ -18,7 +18,7 @@ def read_grid(text: str) -> Grid:
     """Return the map that a text describes.
 
     >>> read_grid("2x3x150")
-    Grid(2, 3, cell=150.0)
+    Grid(rows=2, cols=3, cell=Fraction(150, 1))
     """
     number = r"([-+]?[\d.]+)"
     box = re.fullmatch(rf"{number},{number},{number},{number}x([\d./]+)", text)
@@ -34,7 +34,7 @@ def read_labels(text: str) -> Labels:
     """Return comma-separated labels, or the lines of the file after an @.
 
     >>> read_labels("yes, no")
-    Labels(['yes', 'no'])
+    Labels(labels=('yes', 'no'))
     """
     return Labels(_labels_of_file(text[1:]) if text.startswith("@") else _labels_of_line(text))
 
