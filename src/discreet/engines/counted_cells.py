@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from .bounding import Chosen, add_chosen, fits_in_a_word
 from .grouping import add_rows
 
 
-def counts_of_cells(cells: Sequence[Sequence[Any]], counting: Counting, choose: Callable[..., Chosen]) -> IntArray:
+def counts_of_cells(cells: Sequence[Sequence[int]], counting: Counting, choose: Callable[..., Chosen]) -> IntArray:
     """Return the true counts, of shape (groups, counts). They go to the noise and nowhere else.
 
     Parameters

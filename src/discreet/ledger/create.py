@@ -7,6 +7,7 @@ from pathlib import Path
 from ..addresses import Address, read_address
 from ..engines.sources import columns_of
 from ..errors import InvalidInput, arg
+from ..wording import spelled_alike
 from .ledger import Ledger
 
 
@@ -62,9 +63,9 @@ def _refuse_missing(address: Address) -> None:
 def _as_spelled(address: Address, unit: str) -> str:
     """Return the unit as the data spells it; if the data exists, the unit must be one of its columns."""
     columns = columns_of(address)
-    if columns is None or unit == "row" or unit in columns:
+    if columns is None or unit == "row":
         return unit
-    alike = [name for name in sorted(columns) if name.casefold() == unit.casefold()]
+    alike = spelled_alike(unit, sorted(columns))
     if len(alike) != 1:
         shown = ", ".join(sorted(columns)[:20])
         raise InvalidInput(
