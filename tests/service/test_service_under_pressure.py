@@ -593,7 +593,7 @@ def test_encoded_answers_have_bounded_room() -> None:
     async def run() -> None:
         for k in range(9):
             await answers_kept.get((str(k),), lambda: encode(b"x" * 40, "text/plain"))
-        assert len(answers_kept._kept) == 2
+        assert len(answers_kept._cache) == 2
 
     in_a_loop(run())
 
@@ -675,8 +675,8 @@ def test_a_batch_while_the_store_is_away_may_be_sent_again(
         async with inside.running():
             monkeypatch.setattr(inside.service.store, away, gone)
             if away == "collection":
-                inside.service.registry._served.clear()
-            inside.service._tokens._remembered.clear()
+                inside.service.registry._active.clear()
+            inside.service._tokens._cache.clear()
             day = keys.today() - (1000 if away == "key_days" else 0)
             name = "counts" if away == "key_days" else "private"
             refused = await inside.ask("POST", f"/v1/collections/{name}/reports", BATCH, idempotency_key=new_key(day))

@@ -28,7 +28,7 @@ def plan(
             '"map 200 m". +-2 is read as ±2.'
         ),
     ] = None,
-    wanted: FormerTarget = None,
+    former_target: FormerTarget = None,
     n: Annotated[int | None, typer.Option("-n", "--n", "--largest", help="For counts: the largest one.")] = None,
     labels: Annotated[
         str | None, typer.Option(help="The answers, comma separated, or @FILE with one on each line.")
@@ -65,7 +65,7 @@ def plan(
     from ..collect.planning.planner import plan_collection
 
     refuse_unwritable(page, (".html",), "a page")
-    target_error = target_option(target_error, wanted)
+    target_error = target_option(target_error, former_target)
     space = space_of(n, labels, grid)
     with waiting("simulating surveys"):
         result = plan_collection(

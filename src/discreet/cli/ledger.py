@@ -80,14 +80,14 @@ def _spelled(data: str, unit: str) -> str:
     columns = columns_of(data)
     if columns is None or unit == "row" or unit in columns:
         return unit
-    alike = [name for name in sorted(columns) if name.casefold() == unit.casefold()]
-    if len(alike) != 1:
-        shown = ", ".join(sorted(columns)[:20])
+    matches = [name for name in sorted(columns) if name.casefold() == unit.casefold()]
+    if len(matches) != 1:
+        names = ", ".join(sorted(columns)[:20])
         raise InvalidInput(
-            f"{read_address(data)} has no column {unit!r}; a unit is row, or one of its columns: {shown}.",
+            f"{read_address(data)} has no column {unit!r}; a unit is row, or one of its columns: {names}.",
             argument="unit",
         )
-    return alike[0]
+    return matches[0]
 
 
 @app.command()
@@ -106,7 +106,7 @@ def show(path: File, json: Json = False) -> None:
 
 
 @app.command("release")
-def give_back(
+def release_reservation(
     path: File,
     number: Annotated[int, typer.Argument(help="The number of the reservation, as in ledger show.")],
     because: Annotated[str, typer.Option(help="The reason, which the ledger keeps.")],
@@ -180,13 +180,13 @@ def copy(
     from ..ledger.budget import short
     from ..ledger.ledger import Ledger
 
-    moved = Ledger.open(path).copy_to(to)
-    left = moved.left()
+    copy_ = Ledger.open(path).copy_to(to)
+    left = copy_.left()
     if json:
-        print_json({"from": path, "to": moved.name, "left": left.to_json()})
+        print_json({"from": path, "to": copy_.name, "left": left.to_json()})
         return
     say(f"closed    {path}")
-    say(f"copied    to {moved.name}; left: epsilon = {short(left.epsilon, up=False)}")
+    say(f"copied    to {copy_.name}; left: epsilon = {short(left.epsilon, up=False)}")
 
 
 # ------------------------------------------------------------------------------------------------ reading

@@ -16,17 +16,17 @@ def design_table(given: dict[str, Any], output: Path | None, layout: str | None,
     from ..optimise.noise.ptable import DesignedTable, design_ptable
     from ..ptables.writing import read_layout
 
-    allowed = ("epsilon", "reach", "variance", "js", "stay", "keys")
+    options_ = ("epsilon", "reach", "variance", "js", "stay", "keys")
     for option, value in given.items():
-        if value is not None and option not in allowed:
+        if value is not None and option not in options_:
             flag = "-n" if option == "n" else f"--{option}"
             raise InvalidInput(
-                f"--ptable does not take {flag}; it takes {', '.join('--' + name for name in allowed)}.",
+                f"--ptable does not take {flag}; it takes {', '.join('--' + name for name in options_)}.",
                 argument=option,
             )
-    for needed in ("epsilon", "reach"):
-        if given[needed] is None:
-            raise InvalidInput(f"--ptable needs --{needed}.", argument=needed)
+    for option_ in ("epsilon", "reach"):
+        if given[option_] is None:
+            raise InvalidInput(f"--ptable needs --{option_}.", argument=option_)
     if output is None and layout is not None:
         raise InvalidInput("--layout is the format of the table, and goes with -o FILE.", argument="layout")
     if output is not None:

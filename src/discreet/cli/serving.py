@@ -22,10 +22,10 @@ Store = Annotated[
 def serve(
     store: Store = "reports.db",
     host: Annotated[
-        str, typer.Option(help="The address to listen on: this computer only, unless you say otherwise.")
+        str, typer.Option(help="The address to listen on; by default only this computer can connect.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port.", min=0, max=65535)] = 8571,
-    workers: Annotated[int, typer.Option(help="How many processes answer; several need PostgreSQL.", min=1)] = 1,
+    workers: Annotated[int, typer.Option(help="Number of processes; several need PostgreSQL.", min=1)] = 1,
     rate: Annotated[
         float,
         typer.Option(
@@ -39,18 +39,18 @@ def serve(
         float, typer.Option(help="Bytes a second in the bodies of one address, on average; 0 for any number.", min=0)
     ] = 1_000_000.0,
     trusted_proxies: Annotated[
-        str, typer.Option(help="Addresses of proxies that say where a request came from, comma separated.")
+        str, typer.Option(help="Addresses of proxies whose X-Forwarded-For header is trusted, comma separated.")
     ] = "127.0.0.1",
     data: Annotated[
         list[str] | None,
-        typer.Option(help="Data that the pages may ask: a file, a folder or an address; may be repeated."),
+        typer.Option(help="Data that the pages may query: a file, a folder or an address; may be repeated."),
     ] = None,
     ledger: Annotated[
         list[str] | None, typer.Option(help="A ledger that the pages show and spend from; may be repeated.")
     ] = None,
     dataset: Annotated[
         list[str] | None,
-        typer.Option(help="A dataset file whose tables the pages may ask: FILE.toml; may be repeated."),
+        typer.Option(help="A dataset file whose tables the pages may query: FILE.toml; may be repeated."),
     ] = None,
     out: Annotated[Path, typer.Option("-o", "--out", help="The folder that the pages write bundles into.")] = Path(
         "releases"
@@ -58,7 +58,7 @@ def serve(
     pages: Annotated[
         bool | None,
         typer.Option(
-            help="Pages for the curator; by default where only this computer can reach them, and a terminal shows the "
+            help="Serve pages for the curator; by default if only this computer can connect, and a terminal shows the "
             "link or --dataset, --data or --ledger is given."
         ),
     ] = None,
@@ -69,14 +69,14 @@ def serve(
     link_file: Annotated[
         Path | None,
         typer.Option(
-            help="A file for the link that lets a browser in, instead of the terminal; where there is none, by default "
-            "beside the store (reports.db.link)."
+            help="A file for the link that lets a browser in, instead of the terminal; without a terminal, by default "
+            "next to the store (reports.db.link)."
         ),
     ] = None,
 ) -> None:
     """Open the pages in a browser, and collect reports over HTTP: each person's device adds the noise.
 
-    The link that is printed lets one browser in. Make a token to create collections: `discreet collect token
+    The printed link lets one browser in. Make a token to create collections: `discreet collect token
     reports.db`.
 
     Examples: `discreet serve` · `discreet serve --dataset visits.toml` ·
@@ -94,32 +94,32 @@ def serve(
     )  # fmt: skip
     from ..web.frame.settings import is_loopback
 
-    # a service that is started by another program has no use for a link
-    wanted = bool(data or dataset or ledger or sys.stdout.isatty())
-    shown = wanted and is_loopback(host) and workers == 1 if pages is None else pages
-    if (ledger or data or dataset) and not shown:
+    # a service that another program starts has no use for a link
+    has_use = bool(data or dataset or ledger or sys.stdout.isatty())
+    with_pages = has_use and is_loopback(host) and workers == 1 if pages is None else pages
+    if (ledger or data or dataset) and not with_pages:
         raise InvalidInput(
             "--dataset, --data and --ledger are for the pages.", "Add --pages, or leave them out.", argument="data"
         )
-    if public_url is not None and not shown:
+    if public_url is not None and not with_pages:
         raise InvalidInput(
             "--public-url is for the pages.", "Add --pages, or leave it out.", argument="public_url", given=public_url
         )
-    if not shown:
+    if not with_pages:
         run(settings)
         return
     from ..web.running import serve as run_with_pages
 
-    if link_file is None and not sys.stdout.isatty():  # what is printed goes into a log
-        link_file = _beside(store, port)
+    if link_file is None and not sys.stdout.isatty():  # printed lines go into a log
+        link_file = _default_link_file(store, port)
     run_with_pages(
         settings, tuple(ledger or ()), tuple(data or ()), str(out), public_url,
         None if link_file is None else str(link_file), tuple(dataset or ()),
     )  # fmt: skip
 
 
-def _beside(store: str, port: int) -> Path:
-    """Return the file for the link: beside a store that is a file, or in the present folder."""
+def _default_link_file(store: str, port: int) -> Path:
+    """Return the file for the link: next to a store that is a file, else in the current folder."""
     from ..addresses import read_address
 
     address = read_address(store, "reports")
@@ -131,7 +131,7 @@ def token(
     right: Annotated[
         str, typer.Option(help="manage (everything), read (estimates and counts) or report (to closed collections).")
     ] = "manage",
-    collection: Annotated[str | None, typer.Option(help="The one collection it is for; by default all.")] = None,
+    collection: Annotated[str | None, typer.Option(help="The only collection it is valid for; by default all.")] = None,
     json: Json = False,
 ) -> None:
     """Make a token for a service. It is shown once; the store keeps a hash of it.
@@ -143,15 +143,15 @@ def token(
     from ..collect.service.tokens import new_token
     from ..collect.stores.opening import report_store
 
-    text, kept = new_token(right, collection)
-    place = report_store(store)
-    place.open()
+    text, record = new_token(right, collection)
+    opened = report_store(store)
+    opened.open()
     try:
-        place.add_token(kept)
+        opened.add_token(record)
     finally:
-        place.close()
+        opened.close()
     if json:
-        print_json({"name": kept.name, "token": text})
+        print_json({"name": record.name, "token": text})
     else:
         say(text)
 
@@ -164,7 +164,7 @@ def repair(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Take reports again in a store that refuses them because the service once ran with its clock ahead.
+    """Repair a store that refuses reports because the service once ran with its clock ahead.
 
     Keys of that day and of the next one stay refused, so that nothing is counted twice. A SQLite store must not be in
     use by a service meanwhile.
@@ -173,11 +173,11 @@ def repair(
     """
     from ..collect.stores.repair import repair as repair_store
 
-    done = repair_store(store, counted_until)
+    result = repair_store(store, counted_until)
     if json:
-        print_json({"before": str(done.before), "after": str(done.after)})
+        print_json({"before": str(result.before), "after": str(result.after)})
     else:
-        say(done.describe())
+        say(result.describe())
 
 
 Service = Annotated[str, typer.Option(help="The service's address.")]
@@ -185,23 +185,21 @@ TokenFile = Annotated[
     Path | None,
     typer.Option(help="A file with the token; by default the environment variable DISCREET_TOKEN has it."),
 ]
-Named = Annotated[str, typer.Argument(help="The collection's name.")]
+CollectionName = Annotated[str, typer.Argument(help="The collection's name.")]
 
-_HERE = "http://127.0.0.1:8571"
+_LOCAL_SERVICE = "http://127.0.0.1:8571"
 
-#: How long a service may take to start, in seconds.
-PATIENCE = 15.0
+#: Seconds to wait for a service that is still starting.
+START_TIMEOUT_SECONDS = 15.0
 
 
 def create(
-    name: Named,
+    name: CollectionName,
     mechanism: Annotated[
         list[str],
-        typer.Option(
-            help="What devices draw from: a mechanism file (.json); for several to choose from, NAME=FILE each."
-        ),
+        typer.Option(help="The mechanism of the devices (.json); for several to choose from, NAME=FILE each."),
     ],
-    question: Annotated[str, typer.Option(help="What people are asked.")],
+    question: Annotated[str, typer.Option(help="The question that people answer.")],
     title: Annotated[str | None, typer.Option(help="A title; by default the question.")] = None,
     target_error: Annotated[
         str | None, typer.Option(help='The error allowed: "±2 points", "mean ±0.5". +-2 is read as ±2.')
@@ -209,9 +207,9 @@ def create(
     minimum_reports: Annotated[
         int | None, typer.Option(help="Instead of --target-error: estimates from fewer reports are not shown.")
     ] = None,
-    wanted: FormerTarget = None,
+    former_target: FormerTarget = None,
     by_token: Annotated[bool, typer.Option("--by-token", help="Only holders of a token may report.")] = False,
-    service: Service = _HERE,
+    service: Service = _LOCAL_SERVICE,
     token_file: TokenFile = None,
     json: Json = False,
 ) -> None:
@@ -223,23 +221,23 @@ def create(
     from .collector import named_mechanisms
 
     mechanisms = load(mechanism[0]) if len(mechanism) == 1 else named_mechanisms(mechanism)
-    made = _collector(service, token_file).create(
-        name, mechanisms, question=question, title=title, target_error=target_option(target_error, wanted),
+    description = _collector(service, token_file).create(
+        name, mechanisms, question=question, title=title, target_error=target_option(target_error, former_target),
         minimum_reports=minimum_reports, reporting="token" if by_token else "open",
     )  # fmt: skip
     if json:
-        print_json(made)
+        print_json(description)
         return
-    say(f"{name}: estimates are shown from {made['minimum_reports']:,} reports on.")
-    for one in made["mechanisms"]:  # type: ignore[union-attr]
-        say(f"{one['name']:<10}{' '.join(one['guarantee'])}")  # type: ignore[index,arg-type,call-overload]
+    say(f"{name}: estimates are shown from {description['minimum_reports']:,} reports on.")
+    for guarantee in description["mechanisms"]:  # type: ignore[union-attr]
+        say(f"{guarantee['name']:<10}{' '.join(guarantee['guarantee'])}")  # type: ignore[index,arg-type,call-overload]
     say(f"{'answer':<10}{service.rstrip('/')}/collections/{name}/answer")
 
 
 def estimate(
-    name: Named,
-    level: Annotated[float, typer.Option(help="How sure the intervals are.", min=0.5, max=0.9999)] = 0.95,
-    service: Service = _HERE,
+    name: CollectionName,
+    level: Annotated[float, typer.Option(help="The coverage of the intervals.", min=0.5, max=0.9999)] = 0.95,
+    service: Service = _LOCAL_SERVICE,
     token_file: TokenFile = None,
     page: Page = None,
     json: Json = False,
@@ -249,13 +247,13 @@ def estimate(
     Example: `discreet collect estimate smoking --page smoking.html`
     """
     refuse_unwritable(page, (".html",), "a page")
-    found = _collector(service, token_file).estimate(name)
+    estimate_ = _collector(service, token_file).estimate(name)
     if page is not None:
-        found.save(page, level)
+        estimate_.save(page, level)
     if json:
-        print_json(found.to_json(level))
+        print_json(estimate_.to_json(level))
         return
-    say(found.describe(level))
+    say(estimate_.describe(level))
     if page is not None:
         say(f"page      {page}")
 
@@ -271,7 +269,7 @@ def _collector(service: str, token_file: Path | None) -> Collector:
             raise InvalidInput(
                 f"there is no token in {token_file}.", "Make one: discreet collect token.", argument="token_file"
             ) from None
-        return Collector(service, text, patience=PATIENCE)
+        return Collector(service, text, patience=START_TIMEOUT_SECONDS)
     text = os.environ.get("DISCREET_TOKEN", "")
     if not text:
         raise InvalidInput(
@@ -279,4 +277,4 @@ def _collector(service: str, token_file: Path | None) -> Collector:
             "Name the file that has it by --token-file, or set DISCREET_TOKEN; discreet collect token makes one.",
             argument="token_file",
         )
-    return Collector(service, text, patience=PATIENCE)
+    return Collector(service, text, patience=START_TIMEOUT_SECONDS)

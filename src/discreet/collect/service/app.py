@@ -23,7 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 from ...databases.failures import StoreUnavailable
 from ...errors import DiscreetError
 from ..browser.routes import AnswerPage
-from ..encoded import Encoded, encode, respond
+from ..encoded import EncodedAnswer, encode, respond
 from ..stores.base import ReportStore
 from ..stores.opening import report_store
 from .answers import MAX_CACHED_COLLECTIONS, EstimateAnswers
@@ -166,15 +166,15 @@ class Service:
     def description(self) -> dict[str, object]:
         """The API as OpenAPI states it."""
         app = self.framework
-        made: dict[str, dict[str, dict[str, object]]] = get_openapi(
+        openapi: dict[str, dict[str, dict[str, object]]] = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
         )
-        made["paths"][f"{PREFIX}{{name}}{SUFFIX}"] = {"post": reports_route(self.settings)}
-        made.setdefault("components", {}).setdefault("schemas", {}).update(SCHEMAS)
-        return dict(made)
+        openapi["paths"][f"{PREFIX}{{name}}{SUFFIX}"] = {"post": reports_route(self.settings)}
+        openapi.setdefault("components", {}).setdefault("schemas", {}).update(SCHEMAS)
+        return dict(openapi)
 
     @cached_property
-    def _pages(self) -> dict[str, Encoded]:
+    def _pages(self) -> dict[str, EncodedAnswer]:
         """The description for programs, and the page about it."""
         paths = self.description["paths"]
         assert isinstance(paths, dict)
@@ -251,22 +251,22 @@ class Service:
         """Compute estimates in advance: at the start, as reports come in, and after the last report."""
         names = await _log_failures("collections were not listed", run_in_threadpool(self.store.collection_names)) or []
         came = dict.fromkeys(names[:MAX_CACHED_COLLECTIONS], 0.0)  # collection -> when reports came in last
-        again: dict[str, float] = {}  # collection -> when it may be worked out again
+        retry_times: dict[str, float] = {}  # collection -> when it may be worked out again
         while True:
             began = self._clock()
-            came |= dict.fromkeys(ingest.changed(), began)
-            for name, last in [one for one in came.items() if began >= again.get(one[0], 0.0)]:
+            came |= dict.fromkeys(ingest.take_changed(), began)
+            for name, last in [one for one in came.items() if began >= retry_times.get(one[0], 0.0)]:
                 quiet, start = began - last >= QUIET_SECONDS, self._clock()
                 await _log_failures("an estimate was not prepared", self._prepare_answer(name, quiet))
                 end = self._clock()
-                again[name] = end + (end - start) / PREPARE_SHARE
+                retry_times[name] = end + (end - start) / PREPARE_SHARE
                 if quiet:
-                    del came[name], again[name]
+                    del came[name], retry_times[name]
             await asyncio.sleep(max(PREPARE_SECONDS, min(MAX_REST_SECONDS, (self._clock() - began) / PREPARE_SHARE)))
 
     async def _prepare_answer(self, name: str, all_reports: bool) -> None:
-        served = await run_in_threadpool(self.registry.get, name)
-        await self.answers.prepare(served, all_reports=all_reports)
+        active = await run_in_threadpool(self.registry.get, name)
+        await self.answers.prepare(active, all_reports=all_reports)
 
     def _written_by(self) -> Writer:
         assert self._writer is not None  # requests come after the start

@@ -24,7 +24,7 @@ from .limits import RateLimit, address_group
 from .metrics import Metrics
 from .parsing import BatchBody, Parser
 from .problems import MEDIA_TYPE, Problem, busy, store_away
-from .registry import Registry, Served
+from .registry import ActiveCollection, Registry
 from .running import Settings
 from .tokens import Tokens, permits
 from .writing import Writer
@@ -75,7 +75,7 @@ class Ingest:
         self._writer, self._limit, self._byte_limit, self._metrics = writer, limit, byte_limit, metrics
         self._parser = Parser(settings.most_reports, settings.most_waiting)
         self._report_limit = RateLimit(settings.reports_per_second)
-        self._changed: set[str] = set()
+        self._changed_names: set[str] = set()
 
     @staticmethod
     def takes(scope: Scope) -> bool:
@@ -83,10 +83,10 @@ class Ingest:
         path: str = scope["path"]
         return scope["method"] == "POST" and path.startswith(PREFIX) and path.endswith(SUFFIX) and path.count("/") == 4
 
-    def changed(self) -> list[str]:
+    def take_changed(self) -> list[str]:
         """Return the collections with new batches since the last call."""
-        changed, self._changed = sorted(self._changed), set()
-        return changed
+        names, self._changed_names = sorted(self._changed_names), set()
+        return names
 
     def close(self) -> None:
         """End the thread that parses."""
@@ -122,15 +122,15 @@ class Ingest:
             raise Problem("not-json", "Send Content-Type: application/json.")
         body = await read_body(scope, receive, self._settings.most_bytes, self._byte_limit)
         name: str = scope["path"][len(PREFIX) : -len(SUFFIX)]
-        served = await self._served(name)
-        if served.collection.reporting == "token":
+        active = await self._active(name)
+        if active.collection.reporting == "token":
             await self._refuse_unpermitted(headers, name)
-        batch = await self._parser.submit(BatchBody(served, text, key, body))
+        batch = await self._parser.submit(BatchBody(active, text, key, body))
         reports = len(batch.reports)
         check_rate_limit(self._report_limit, scope, reports)
         outcome = await self._writer.submit(batch)
         self._metrics.batch(outcome, reports)
-        self._changed.add(name)
+        self._changed_names.add(name)
         if outcome is Outcome.CONFLICT:
             raise Problem("key-of-another-batch", "Make a new key for each batch, and send a batch unchanged.")
         if outcome is Outcome.WRONG_DAY:
@@ -140,8 +140,7 @@ class Ingest:
         if outcome is Outcome.EXPIRED:
             raise Problem(
                 "expired-key",
-                f"Keys are taken for {KEY_DAYS} days. Whether this batch was counted is no longer known: do not send "
-                "it again.",
+                f"Keys are valid for {KEY_DAYS} days. This batch may have been counted already: do not send it again.",
             )
         return outcome, reports
 
@@ -155,15 +154,15 @@ class Ingest:
             more={"today": today},
         )
 
-    async def _served(self, name: str) -> Served:
-        served = await self._registry.served(name) if _COLLECTION.fullmatch(name) else None
-        if served is None:
+    async def _active(self, name: str) -> ActiveCollection:
+        active = await self._registry.find_async(name) if _COLLECTION.fullmatch(name) else None
+        if active is None:
             raise Problem("not-found", "There is no collection of this name.")
-        return served
+        return active
 
     async def _refuse_unpermitted(self, headers: dict[bytes, bytes], name: str) -> None:
         text = bearer(headers)
-        token = self._tokens.remembered(text) or await run_in_threadpool(self._tokens.find, text)
+        token = self._tokens.find_cached(text) or await run_in_threadpool(self._tokens.find, text)
         if token is None:
             raise no_token()
         if not permits(token, "report", name):
@@ -197,12 +196,12 @@ async def read_body(scope: Scope, receive: Receive, most: int, limit: RateLimit)
 
     Every byte is charged before it is parsed: all at once where the request states their number.
     """
-    declared = dict(scope["headers"]).get(b"content-length")
+    header = dict(scope["headers"]).get(b"content-length")
     too_large = Problem("too-large", f"A body may have {most:,} bytes.")
-    if declared is not None:
-        if not declared.isdigit() or len(declared) > 12 or int(declared) > most:
+    if header is not None:
+        if not header.isdigit() or len(header) > 12 or int(header) > most:
             raise too_large
-        check_rate_limit(limit, scope, int(declared))
+        check_rate_limit(limit, scope, int(header))
     parts, length = [], 0
     while True:
         message = await receive()
@@ -212,7 +211,7 @@ async def read_body(scope: Scope, receive: Receive, most: int, limit: RateLimit)
         length += len(part)
         if length > most:
             raise too_large
-        if declared is None:
+        if header is None:
             check_rate_limit(limit, scope, len(part))
         parts.append(part)
         if not message.get("more_body", False):

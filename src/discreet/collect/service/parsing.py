@@ -16,7 +16,7 @@ from ...errors import DiscreetError
 from ..keys import Key, body_digest
 from ..stores.base import Batch
 from .problems import Problem
-from .registry import Served
+from .registry import ActiveCollection
 from .writing import GroupThread
 
 #: Maximum number of bodies that are parsed before the first of them is answered.
@@ -29,7 +29,7 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|$)|[\[{,]', re.S)
 class BatchBody(NamedTuple):
     """A received body, its key, and its collection."""
 
-    served: Served
+    active: ActiveCollection
     text: str
     key: Key
     body: bytes
@@ -71,14 +71,14 @@ def read_batch(one: BatchBody, most: int) -> Batch:
         raise Problem("invalid", "The mechanism is given by its name.", more={"field": "mechanism"})
     if not isinstance(reports, list) or not 1 <= len(reports) <= most:
         raise _not_flat(most)
-    number = one.served.numbers.get(mechanism)
+    number = one.active.numbers.get(mechanism)
     if number is None:
         raise Problem("invalid", "The collection has no mechanism of this name.", more={"field": "mechanism"})
     try:
-        indices = one.served.collection.readers[mechanism](reports)
+        indices = one.active.collection.readers[mechanism](reports)
     except DiscreetError as problem:
         raise Problem("invalid", str(problem), more={"field": "reports"}) from None
-    digest = body_digest(one.text, one.served.collection.name, one.body)
+    digest = body_digest(one.text, one.active.collection.name, one.body)
     return Batch(number, one.key.day, one.key.hash, digest, indices)
 
 

@@ -51,7 +51,7 @@ def draw(setting: Setting) -> Drawn:
         "Epsilon 2.18, truth with probability 0.8, D = 6. The paper's noise ends at 3; the discrete Gaussian falls "
         "ever more steeply, and the steepest fall is what tells two counts apart.",
         columns=1,
-        marked=True,
+        with_dots=True,
     )
     return Drawn({"": chart}, {"": shortened(rows)}, _claims(paper))
 

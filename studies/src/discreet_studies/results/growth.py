@@ -99,7 +99,7 @@ def draw(setting: Setting) -> Drawn:
         f"Geometric noise, {PEOPLE:,} reports. Both interior points end with the same certificate; the updates have "
         "none. The best of two or three runs on one machine: ratios count, not seconds.",
         columns=1,
-        marked=True,
+        with_dots=True,
     )
     steps = [{key: row[key] for key in ("values", "iterations", "gap")} for row in rows]
     clocks = [{key: row[key] for key in ("values", *_NAMES)} for row in rows]
