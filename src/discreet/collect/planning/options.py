@@ -104,7 +104,7 @@ def _option(family: Family, space: Space, notion: str) -> Option:
 def epsilon_text(epsilon: Fraction) -> str:
     """Return an epsilon for people: as it was typed, or rounded up.
 
-    >>> shown(Fraction(173, 500)), shown(Fraction(1, 3))
+    >>> epsilon_text(Fraction(173, 500)), epsilon_text(Fraction(1, 3))
     ('0.346', '0.3334')
     """
     decimal = f"{float(epsilon):.6g}"
@@ -114,7 +114,7 @@ def epsilon_text(epsilon: Fraction) -> str:
 def round_up(epsilon: float) -> Fraction:
     """Return an epsilon as a person types it: a few digits, rounded up.
 
-    >>> typed(0.34567), typed(12.3401)
+    >>> round_up(0.34567), round_up(12.3401)
     (Fraction(173, 500), Fraction(62, 5))
     """
     return as_fraction(text_up(epsilon, DIGITS))

@@ -332,7 +332,7 @@ def _error(trial: Callable[[float], SurveyTrial]) -> Callable[[float], float]:
 def _round_people(number: float) -> int:
     """Return a number of people with three digits, rounded up.
 
-    >>> _round_up(16234.2), _round_up(87)
+    >>> _round_people(16234.2), _round_people(87)
     (16300, 87)
     """
     whole = math.ceil(number)

@@ -52,7 +52,7 @@ _MEMORY = "256MB"
 def schema_sql(schema: Schema) -> str:
     """Return columns in Spark's words.
 
-    >>> declared((("a`b", "int"), ("rows", "bigint")))
+    >>> schema_sql((("a`b", "int"), ("rows", "bigint")))
     '`a``b` int, `rows` bigint'
     """
     return ", ".join(f"{spark_name(name)} {kind}" for name, kind in schema)
