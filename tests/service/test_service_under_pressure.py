@@ -26,7 +26,7 @@ from discreet.collect.keys import new_key
 from discreet.collect.service import answers, app, limits, parsing, registry, routes
 from discreet.collect.service.app import Service
 from discreet.collect.service.logs import JsonLines, Repetitions
-from discreet.collect.service.problems import Problem
+from discreet.collect.service.problems import ApiError
 from discreet.collect.service.running import Settings, server_options
 from discreet.collect.service.tokens import new_token
 from discreet.collect.stores.opening import report_store
@@ -497,7 +497,7 @@ def test_a_body_of_another_shape_is_refused_before_anything_is_made_of_it(
 ) -> None:
     monkeypatch.setattr(parsing, "read_json", lambda _: pytest.fail("it was parsed"))
     if b"," in body or body.count(b"[") + body.count(b"{") > 1:
-        with pytest.raises(Problem):
+        with pytest.raises(ApiError):
             parsing.check_shape(body, 10)
     else:
         parsing.check_shape(body, 10)  # one string, or none with an end
@@ -511,7 +511,7 @@ def test_the_shape_of_every_flat_list_is_taken_and_of_no_other(reports: Any) -> 
     try:
         parsing.check_shape(body, 4)
         taken = True
-    except Problem:
+    except ApiError:
         taken = False
     assert taken == flat
 

@@ -73,9 +73,9 @@ class Corner:
     ----------
     grid
         The map.
-    places
+    count
         Number of places seen.
-    inside
+    all_inside
         True if all of them were in the corner.
     """
 

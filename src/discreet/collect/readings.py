@@ -43,9 +43,9 @@ def reading_of(space: Space, columns: Sequence[str], kinds: Sequence[str], has_t
         The space of the values.
     columns, kinds
         The column, or the two of a place, and their DuckDB types.
-    typed
+    has_types
         True if the file has types; otherwise everything is text.
-    where
+    source
         The column and the file, for messages.
     """
     grid = space.as_grid

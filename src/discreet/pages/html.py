@@ -40,10 +40,9 @@ def page(report: Report, pictures: Sequence[str] | None = None) -> str:
 
 def fragment(report: Report) -> str:
     """Render the report as a piece of HTML that looks the same on every page."""
-    digest = hashlib.sha256(repr((report.title, report.facts, report.sections)).encode()).hexdigest()[:12]
-    svgs = [draw_picture(picture, f"{digest}_{k}_") for k, picture in enumerate(pictures_of(report))]
-    prefix = f"section-{digest}"
-    return _template("fragment.html").render(_content(report, svgs), style=_scoped(_style()), prefix=prefix)
+    key = hashlib.sha256(repr((report.title, report.facts, report.sections)).encode()).hexdigest()[:12]
+    svgs = [draw_picture(picture, f"{key}_{k}_") for k, picture in enumerate(pictures_of(report))]
+    return _template("fragment.html").render(_content(report, svgs), style=_scoped(_style()), prefix=f"section-{key}")
 
 
 def pictures_of(report: Report) -> list[Picture]:
@@ -66,7 +65,7 @@ def environment(*packages: str, bar_attribute: str = "style") -> Environment:
     ----------
     packages
         Packages with a folder ``templates``, searched in this order.
-    placed
+    bar_attribute
         The attribute with the position of a bar: ``style``, or one for a script of pages that forbid inline styles.
     """
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined

@@ -75,7 +75,7 @@ class ExhibitResult:
         The data by name, likewise, each as rows with the same columns.
     claims
         The claims with their verdicts.
-    chosen
+    choices
         Choices made where the paper leaves something open, one sentence each.
     """
 

@@ -63,34 +63,31 @@ class Option:
 
 
 def options_for(
-    space: Space, mechanism: str | Callable[..., Mechanism] | None, notion: str | None
+    space: Space, family: str | Callable[..., Mechanism] | None, notion: str | None
 ) -> tuple[list[Option], str]:
-    """Return the families for these values, the named one first, and the notion for comparing their privacy.
+    """Return the families for these values, the requested one first, and the notion for comparing their privacy.
 
     Parameters
     ----------
     space
         The true values.
-    named
+    family
         A family by name, or its function; None for no preference.
     notion
         The notion of privacy: "central" (adjacent counts), "local" (any two values) or "metric" (per unit of
-        distance); by default what the named family is proved for, or else what is usual for such values.
+        distance); by default what that family is proved for, or else what is usual for such values.
     """
-    families = [family for family in FAMILIES.offered("plan") if family.parameters[0] in space.parameters]
-    if mechanism is not None:
-        if callable(mechanism):
-            family_ = FAMILIES.built_by(mechanism)
-        else:
-            family_ = FAMILIES.find(mechanism, "plan", "a family for surveys")
-        if family_ not in families or family_ is None:
-            names = listed([family.written for family in families], "or")
+    families = [f for f in FAMILIES.offered("plan") if f.parameters[0] in space.parameters]
+    if family is not None:
+        best = FAMILIES.built_by(family) if callable(family) else FAMILIES.find(family, "plan", "a family for surveys")
+        if best not in families or best is None:
+            names = listed([f.written for f in families], "or")
             raise InvalidInput(f"this mechanism is not for {space.noun}s.", f"Choose {names}.", argument="mechanism")
-        families = [family_, *(family for family in families if family is not family_)]
+        families = [best, *(f for f in families if f is not best)]
         if notion is None:
-            notion = "local" if family_.kind in ("response", "points") else usual_notion(space)
+            notion = "local" if best.kind in ("response", "points") else usual_notion(space)
     notion = read_notion(notion, space)
-    return [_option(family, space, notion) for family in families], notion
+    return [_option(f, space, notion) for f in families], notion
 
 
 def _option(family: Family, space: Space, notion: str) -> Option:

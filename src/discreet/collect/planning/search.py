@@ -32,7 +32,7 @@ def find(
         The error, which falls with x.
     start
         The starting point.
-    allowed
+    target
         The error to meet.
     ends
         The least and the largest x. If the error is small enough at the least, that is the answer; if it is too large

@@ -24,7 +24,7 @@ from ..collection import Collection
 from ..stores.base import ReportStore
 from .logs import LOGGER
 from .metrics import Metrics
-from .problems import Problem
+from .problems import ApiError
 from .registry import ActiveCollection
 
 #: Maximum number of cached collections, and of confidence levels cached for each.
@@ -124,7 +124,7 @@ class EstimateAnswers:
 
         Parameters
         ----------
-        served
+        active
             The collection.
         all_reports
             If True, one more report is enough.
@@ -146,7 +146,7 @@ class EstimateAnswers:
         counts = self.counts(active)
         total, minimum = _total(counts), active.collection.minimum_reports
         if total < minimum:
-            raise Problem(
+            raise ApiError(
                 "too-few-reports",
                 f"There are {total:,} reports, and an estimate needs {minimum:,}.",
                 more={"reports": total, "needed": minimum},
@@ -161,7 +161,7 @@ class EstimateAnswers:
         if total > answer.reports * STALE_RATIO and not is_sufficient:
             return self._start(active, counts, level, False), total
         if total > answer.reports * (BACKGROUND_REFRESH_RATIO if age < REFRESH_SECONDS else 1):
-            with suppress(Problem):  # there is an answer
+            with suppress(ApiError):  # there is an answer
                 self._start(active, counts, level, age >= REFRESH_SECONDS)
         return answer, total
 
@@ -238,8 +238,8 @@ def _total(counts: Mapping[str, Mapping[int, int]]) -> int:
     return sum(sum(one.values()) for one in counts.values())
 
 
-def _too_busy() -> Problem:
-    return Problem(
+def _too_busy() -> ApiError:
+    return ApiError(
         "busy", "The estimate is being worked out. Ask again in a few seconds.", headers={"Retry-After": "5"}
     )
 

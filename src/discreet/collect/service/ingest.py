@@ -23,7 +23,7 @@ from ..stores.base import Outcome, ReportStore
 from .limits import RateLimit, address_group
 from .metrics import Metrics
 from .parsing import BatchBody, Parser
-from .problems import MEDIA_TYPE, Problem, busy, store_away
+from .problems import MEDIA_TYPE, ApiError, busy, store_away
 from .registry import ActiveCollection, Registry
 from .running import Settings
 from .tokens import Tokens, permits
@@ -95,8 +95,8 @@ class Ingest:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             outcome, reports = await self._take(scope, receive)
-        except (Problem, StoreUnavailable) as problem:
-            refusal = problem if isinstance(problem, Problem) else store_away()
+        except (ApiError, StoreUnavailable) as problem:
+            refusal = problem if isinstance(problem, ApiError) else store_away()
             headers = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
             await self._answer(send, refusal.status, refusal.body(), MEDIA_TYPE.encode(), headers)
             return
@@ -113,13 +113,13 @@ class Ingest:
         check_rate_limit(self._limit, scope)
         headers = dict(scope["headers"])
         if sum(name == b"idempotency-key" for name, _ in scope["headers"]) > 1:
-            raise Problem("bad-key", "Send one Idempotency-Key.")
+            raise ApiError("bad-key", "Send one Idempotency-Key.")
         text = headers.get(b"idempotency-key", b"").decode("latin-1")
         key = read_key(text)
         if key is None:
-            raise Problem("bad-key", "Send Idempotency-Key: the day (UTC), a point and 32 random hexadecimal digits.")
+            raise ApiError("bad-key", "Send Idempotency-Key: the day (UTC), a point and 32 random hexadecimal digits.")
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
-            raise Problem("not-json", "Send Content-Type: application/json.")
+            raise ApiError("not-json", "Send Content-Type: application/json.")
         body = await read_body(scope, receive, self._settings.most_bytes, self._byte_limit)
         name: str = scope["path"][len(PREFIX) : -len(SUFFIX)]
         active = await self._active(name)
@@ -132,22 +132,22 @@ class Ingest:
         self._metrics.batch(outcome, reports)
         self._changed_names.add(name)
         if outcome is Outcome.CONFLICT:
-            raise Problem("key-of-another-batch", "Make a new key for each batch, and send a batch unchanged.")
+            raise ApiError("key-of-another-batch", "Make a new key for each batch, and send a batch unchanged.")
         if outcome is Outcome.WRONG_DAY:
             raise await run_in_threadpool(self._wrong_day)
         if outcome is Outcome.POSTPONED:
             raise busy("The clock of this service was wrong, and is being repaired. Send the same batch again later.")
         if outcome is Outcome.EXPIRED:
-            raise Problem(
+            raise ApiError(
                 "expired-key",
                 f"Keys are valid for {KEY_DAYS} days. This batch may have been counted already: do not send it again.",
             )
         return outcome, reports
 
-    def _wrong_day(self) -> Problem:
+    def _wrong_day(self) -> ApiError:
         """Return the refusal of a key for its day, which states the day for a new one."""
         today = date.fromordinal(self._store.key_days().today).isoformat()
-        return Problem(
+        return ApiError(
             "bad-key",
             f"This key was not counted and never will be: its day is too far from {today}. "
             "Send the same batch under a new key of that day.",
@@ -157,7 +157,7 @@ class Ingest:
     async def _active(self, name: str) -> ActiveCollection:
         active = await self._registry.find_async(name) if _COLLECTION.fullmatch(name) else None
         if active is None:
-            raise Problem("not-found", "There is no collection of this name.")
+            raise ApiError("not-found", "There is no collection of this name.")
         return active
 
     async def _refuse_unpermitted(self, headers: dict[bytes, bytes], name: str) -> None:
@@ -166,7 +166,7 @@ class Ingest:
         if token is None:
             raise no_token()
         if not permits(token, "report", name):
-            raise Problem("not-permitted", "This token does not permit reports to this collection.")
+            raise ApiError("not-permitted", "This token does not permit reports to this collection.")
 
 
 def check_rate_limit(limit: RateLimit, scope: Scope, amount: int = 1) -> None:
@@ -174,7 +174,7 @@ def check_rate_limit(limit: RateLimit, scope: Scope, amount: int = 1) -> None:
     client = scope.get("client")
     wait = limit.wait(address_group(client[0]) if client else "", amount)
     if wait:
-        raise Problem(
+        raise ApiError(
             "too-many-requests",
             "Too much came from this address at once. Wait, and send the same again.",
             headers={"Retry-After": str(int(wait) + 1)},
@@ -187,8 +187,8 @@ def bearer(headers: dict[bytes, bytes]) -> str:
     return text.strip() if scheme.lower() == "bearer" else ""
 
 
-def no_token() -> Problem:
-    return Problem("no-token", "Send Authorization: Bearer TOKEN.", headers={"WWW-Authenticate": "Bearer"})
+def no_token() -> ApiError:
+    return ApiError("no-token", "Send Authorization: Bearer TOKEN.", headers={"WWW-Authenticate": "Bearer"})
 
 
 async def read_body(scope: Scope, receive: Receive, most: int, limit: RateLimit) -> bytes:
@@ -197,7 +197,7 @@ async def read_body(scope: Scope, receive: Receive, most: int, limit: RateLimit)
     Every byte is charged before it is parsed: all at once where the request states their number.
     """
     header = dict(scope["headers"]).get(b"content-length")
-    too_large = Problem("too-large", f"A body may have {most:,} bytes.")
+    too_large = ApiError("too-large", f"A body may have {most:,} bytes.")
     if header is not None:
         if not header.isdigit() or len(header) > 12 or int(header) > most:
             raise too_large
@@ -206,7 +206,7 @@ async def read_body(scope: Scope, receive: Receive, most: int, limit: RateLimit)
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise Problem("bad-request", "The body is not complete.")
+            raise ApiError("bad-request", "The body is not complete.")
         part: bytes = message.get("body", b"")
         length += len(part)
         if length > most:

@@ -15,7 +15,7 @@ from ...report import Json
 from ...strict_json import read_json
 from ..collection import Collection, collection_from_text, read_collection
 from ..stores.base import NameTaken, ReportStore, StoredCollection
-from .problems import Problem
+from .problems import ApiError
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Registry:
         """Return the collection, or raise the problem that it does not exist."""
         active = self.find(name)
         if active is None:
-            raise Problem("not-found", "There is no collection of this name.")
+            raise ApiError("not-found", "There is no collection of this name.")
         return active
 
     def create(self, name: str, content: object) -> tuple[ActiveCollection, bool]:
@@ -81,7 +81,7 @@ class Registry:
             existing = self._store.collection(name)
             assert existing is not None
             if read_json(existing.text, name) != read_json(text, name):
-                raise Problem("name-taken", "A collection of this name was made from another description.") from None
+                raise ApiError("name-taken", "A collection of this name was made from another description.") from None
             return self._activate(existing, collection), False
         return self._activate(stored, collection), True
 

@@ -27,7 +27,7 @@ from .limits import RateLimit
 from .metrics import Metrics
 from .openapi import json_body, problem_responses
 from .parsing import read_json
-from .problems import Problem, invalid, store_away
+from .problems import ApiError, invalid, store_away
 from .registry import ActiveCollection, Registry
 from .running import Settings
 from .tokens import Right, Tokens, new_token, permits
@@ -235,7 +235,7 @@ class Routes:
         """Remove a token, which stops working within ten seconds."""
         self._permit(bearer, "manage", None)
         if not as_problem(lambda: self._store.remove_token(token)):
-            raise Problem("not-found", "There is no token of this name.")
+            raise ApiError("not-found", "There is no token of this name.")
         return Response(status_code=204)
 
     # ---------------------------------------------------------------- operation
@@ -265,7 +265,7 @@ class Routes:
         with as_problems():
             active = await self._registry.find_async(name)
         if active is None:
-            raise Problem("not-found", "There is no collection of this name.")
+            raise ApiError("not-found", "There is no collection of this name.")
         return active
 
     def _readable(self, name: str, token: HTTPAuthorizationCredentials | None) -> ActiveCollection:
@@ -276,7 +276,7 @@ class Routes:
     async def _mechanism(self, name: str, mechanism: str) -> Mechanism:
         mechanisms = (await self._active(name)).collection.mechanisms
         if mechanism not in mechanisms:
-            raise Problem("not-found", "The collection has no mechanism of this name.")
+            raise ApiError("not-found", "The collection has no mechanism of this name.")
         return mechanisms[mechanism]
 
     def _permit(self, credentials: HTTPAuthorizationCredentials | None, right: Right, collection: str | None) -> None:
@@ -286,7 +286,7 @@ class Routes:
         if token is None:
             raise no_token()
         if not permits(token, right, collection):
-            raise Problem("not-permitted", "Ask for a token that does.")
+            raise ApiError("not-permitted", "Ask for a token that does.")
 
     async def _body(self, request: Request, most: int) -> object:
         body = await read_body(request.scope, request.receive, most, self._byte_limit)
@@ -300,7 +300,7 @@ async def _encoded_response(content: object, status: int = 200) -> Response:
 
 def _table(mechanism: Mechanism) -> dict[str, Json]:
     """Return the integers that devices sample from."""
-    refusal = Problem("not-tabular", "It has too many values and reports, or its chances are not rational.")
+    refusal = ApiError("not-tabular", "It has too many values and reports, or its chances are not rational.")
     if (mechanism.inputs.size or 0) * (mechanism.outputs.size or 0) > MAX_TABLE_ENTRIES:
         raise refusal
     try:

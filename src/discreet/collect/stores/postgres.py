@@ -326,10 +326,8 @@ def _add(connection: Connection, batches: Sequence[Batch]) -> list[Outcome]:
         "ON CONFLICT DO NOTHING RETURNING key"
     )
     new = {bytes(row[0]) for row in _run(connection, sql, *columns)}
-    outcomes_by_day = zip(batches, decide(batches, {}, (), days), strict=True)
-    old = [batch for batch in fresh if batch.key not in new] + [
-        batch for batch, outcome in outcomes_by_day if outcome is Outcome.WRONG_DAY
-    ]
+    by_day = zip(batches, decide(batches, {}, (), days), strict=True)
+    old = [b for b in fresh if b.key not in new] + [b for b, outcome in by_day if outcome is Outcome.WRONG_DAY]
     digests: dict[bytes, bytes] = {}
     if old:
         sql = " UNION ALL ".join(

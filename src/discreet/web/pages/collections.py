@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...collect.service.answers import EstimateAnswers
-from ...collect.service.problems import Problem
+from ...collect.service.problems import ApiError
 from ...collect.service.registry import ActiveCollection, Registry
 from ...collect.stores.base import ReportStore
 from ...errors import DiscreetError
@@ -81,7 +81,7 @@ class CollectionsPage:
         """Return the current content of a collection's page, and the number of reports it is from."""
         try:
             fit = await self._answers.fit(active)
-        except Problem as problem:
+        except ApiError as problem:
             reports = await run_in_threadpool(self._reports, active)
             few = problem.kind == "too-few-reports"
             return render("collection_waiting.html", collection=active.collection, reports=reports, few=few), reports

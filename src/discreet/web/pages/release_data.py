@@ -49,7 +49,7 @@ class ColumnOffer:
         Its declared groups, in words; empty if none are declared.
     way
         The way to declare its groups that is selected at first.
-    typed
+    text
         The declared groups as a person types them: the initial text of its field.
     """
 
@@ -72,7 +72,7 @@ class TableOffer:
         The privacy unit if it is fixed, or None if it is chosen.
     units
         The units to choose from.
-    fixed_by
+    unit_source
         The reason why the unit is fixed, in words.
     relation
         The neighbour relation if a ledger fixes it, else empty.
@@ -82,7 +82,7 @@ class TableOffer:
         The remaining budget, in words; empty if unknown.
     problem
         The reason why no ledger can pay, or None.
-    declared
+    is_declared
         True if a file declares the dataset and its ledger.
     """
 
@@ -113,13 +113,13 @@ class PlannedRelease:
         The plan.
     ledger
         The name of the ledger that pays, or empty.
-    elsewhere
+    recipe
         The same release without the pages.
     preview, release
         Functions of the bundle's folder: the ledger's decision (None without a ledger), and the release itself.
     origin, overrides
         The file that declares the dataset, and the declared options that the form overrides.
-    places
+    locations
         The addresses of the data and the ledger.
     """
 
