@@ -105,8 +105,8 @@ def _refused(n: int) -> None:
     is_proved = False
     try:
         dc.design(n, alpha="1/2", loss="L1", properties="RH+CM+F+bias<=1/2")
-    except dc.errors.Conflict as conflict_:
-        is_proved = conflict_.proved
+    except dc.errors.Conflict as problem:
+        is_proved = problem.proved
     assert is_proved
 
 

@@ -113,14 +113,14 @@ def new(
             else f" and make {declaration.ledger} with epsilon {budget} in total, which cannot be changed"
         )
         _ask(f"Write it{ledger_note}?", "nothing was written", "Give --yes to write it without being asked.")
-    ledger_ = write_dataset(draft, budget=budget, delta=delta, adopt=ledger is not None)
+    new_ledger = write_dataset(draft, budget=budget, delta=delta, adopt=ledger is not None)
     if json:
-        print_json({"file": str(declaration.path), **declaration.to_json(), "left": ledger_.left().to_json()})
+        print_json({"file": str(declaration.path), **declaration.to_json(), "left": new_ledger.left().to_json()})
         return
     width = max(len(str(declaration.path)), len(str(declaration.ledger)))
     say(f"{declaration.path!s:{width}}   who is protected, and which values are public (commit this file)")
     keep = "never copy it: a copy is a second budget"
-    say(f"{declaration.ledger!s:{width}}   {_budget(ledger_)} ({keep})")
+    say(f"{declaration.ledger!s:{width}}   {_budget(new_ledger)} ({keep})")
 
 
 @app.command()

@@ -115,7 +115,7 @@ def design(
 
     refuse_unwritable(page, (".html",), "a page")
     targets = {"loss": loss, "properties": properties, "delta": delta, "prior": prior}
-    options_ = {
+    family_options = {
         "labels": labels, "grid": grid, "border": border, "reach": reach, "stay": stay, "variance": variance, "js": js,
         "kind": kind, "keys": keys, "sigma2": sigma2, "base": base, "below": below,
         "q": q,
@@ -126,14 +126,14 @@ def design(
         if family is not None or plot is not None:
             raise InvalidInput("--ptable takes neither --family nor --plot.", argument="ptable")
         _refuse_design_options(targets, worst_case, explain, "A p-table has its own: --reach, --stay, --variance, --js")
-        design_table({"n": n, "alpha": alpha, "epsilon": epsilon, **options_}, output, layout, page, json)
+        design_table({"n": n, "alpha": alpha, "epsilon": epsilon, **family_options}, output, layout, page, json)
         return
     if layout is not None:
         raise InvalidInput("--layout goes with --ptable.", argument="layout")
     _refuse_files(output, plot)
     choice = None
     if family is None:
-        stray = next((option for option, value in options_.items() if value is not None), None)
+        stray = next((option for option, value in family_options.items() if value is not None), None)
         if stray is not None:
             raise InvalidInput(f"{_flag(stray)} goes with a --family.", "`--family list` lists them.", argument=stray)
         if n is None:
@@ -158,7 +158,7 @@ def design(
         if family.strip().lower() == "list":
             _list("design")
             return
-        values = {"n": n, "alpha": alpha, "epsilon": epsilon, "delta": delta, **options_}
+        values = {"n": n, "alpha": alpha, "epsilon": epsilon, "delta": delta, **family_options}
         mechanism = _build(FAMILIES.find(family, "design", "a family"), values)
     if output is not None:
         mechanism.save(output)
@@ -181,10 +181,10 @@ def _refuse_design_options(targets: dict[str, Any], worst_case: bool, explain: b
     """Refuse options that only a design takes."""
     from ..errors import InvalidInput
 
-    option_ = next((option for option, value in targets.items() if value is not None), None)
-    option_ = "worst-case" if worst_case else "explain" if explain else option_
-    if option_ is not None:
-        raise InvalidInput(f"--{option_} is for designs.", f"{instead}.", argument=option_.replace("-", "_"))
+    stray = next((option for option, value in targets.items() if value is not None), None)
+    stray = "worst-case" if worst_case else "explain" if explain else stray
+    if stray is not None:
+        raise InvalidInput(f"--{stray} is for designs.", f"{instead}.", argument=stray.replace("-", "_"))
 
 
 def _list(use: Use) -> None:
@@ -299,7 +299,7 @@ def _grid(text: str | None) -> Any:
     number = r"([-+]?[\d.]+)"
     box = re.fullmatch(rf"{number},{number},{number},{number}x([\d./]+)", text or "")
     if box is not None:
-        return Grid.from_box(*(as_fraction(number_, "grid") for number_ in box.groups()))  # type: ignore[arg-type]
+        return Grid.from_box(*(as_fraction(edge, "grid") for edge in box.groups()))  # type: ignore[arg-type]
     match = re.fullmatch(r"(\d+)x(\d+)x([\d./]+)", text or "")
     if match is None:
         raise InvalidInput.must_be("grid", GRID_NOTATION, text)
@@ -416,12 +416,12 @@ def calibrate(
     if family.strip().lower() == "list":
         _list("calibrate")
         return
-    family_ = find_family(family)
+    entry = find_family(family)
     space = space_of(n, labels, grid)
-    spaces = _OPTIONS_OF_ARGUMENT[family_.parameters[0]][0]
+    spaces = _OPTIONS_OF_ARGUMENT[entry.parameters[0]][0]
     if not any({"n": n, "labels": labels, "grid": grid}[option] is not None for option in spaces):
         raise InvalidInput(
-            f"{family_.written} needs {listed([_flag(name) for name in spaces], 'or')}.", argument=spaces[0]
+            f"{entry.written} needs {listed([_flag(name) for name in spaces], 'or')}.", argument=spaces[0]
         )
     if border is not None and grid is None:
         raise InvalidInput("--border is for planar families, with --grid.", argument="border")

@@ -180,13 +180,13 @@ def copy(
     from ..ledger.budget import short
     from ..ledger.ledger import Ledger
 
-    copy_ = Ledger.open(path).copy_to(to)
-    left = copy_.left()
+    new_ledger = Ledger.open(path).copy_to(to)
+    left = new_ledger.left()
     if json:
-        print_json({"from": path, "to": copy_.name, "left": left.to_json()})
+        print_json({"from": path, "to": new_ledger.name, "left": left.to_json()})
         return
     say(f"closed    {path}")
-    say(f"copied    to {copy_.name}; left: epsilon = {short(left.epsilon, up=False)}")
+    say(f"copied    to {new_ledger.name}; left: epsilon = {short(left.epsilon, up=False)}")
 
 
 # ------------------------------------------------------------------------------------------------ reading

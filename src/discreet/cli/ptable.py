@@ -16,17 +16,17 @@ def design_table(given: dict[str, Any], output: Path | None, layout: str | None,
     from ..optimise.noise.ptable import DesignedTable, design_ptable
     from ..ptables.writing import read_layout
 
-    options_ = ("epsilon", "reach", "variance", "js", "stay", "keys")
+    allowed_options = ("epsilon", "reach", "variance", "js", "stay", "keys")
     for option, value in given.items():
-        if value is not None and option not in options_:
+        if value is not None and option not in allowed_options:
             flag = "-n" if option == "n" else f"--{option}"
             raise InvalidInput(
-                f"--ptable does not take {flag}; it takes {', '.join('--' + name for name in options_)}.",
+                f"--ptable does not take {flag}; it takes {', '.join('--' + name for name in allowed_options)}.",
                 argument=option,
             )
-    for option_ in ("epsilon", "reach"):
-        if given[option_] is None:
-            raise InvalidInput(f"--ptable needs --{option_}.", argument=option_)
+    for required in ("epsilon", "reach"):
+        if given[required] is None:
+            raise InvalidInput(f"--ptable needs --{required}.", argument=required)
     if output is None and layout is not None:
         raise InvalidInput("--layout is the format of the table, and goes with -o FILE.", argument="layout")
     if output is not None:

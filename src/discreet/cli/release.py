@@ -119,9 +119,9 @@ def release(
             _release(questions, command, json)
             return
         with _file_field_names(questions):
-            plan_, source = command.plan()
+            pure_plan, source = command.plan()
         refuse_unwritable(page, [".html"], "a page")
-        verdict, out = _show_plan(plan_, command, source, page, json), command.out
+        verdict, out = _show_plan(pure_plan, command, source, page, json), command.out
         ledger_option = "" if command.ledger else " --ledger PATH"
     if write is not None:
         _write(context, write, questions, declaration)
@@ -177,9 +177,9 @@ def _release(questions: list[str], command: _CommandLine, json: bool) -> None:
     with _file_field_names(questions):
         plan, source = command.plan()
         source = open_source(command.data) if source is None else source  # raises the error for missing data
-        ledger_ = open_ledger(ledger, plan)
-        release_ = release_plan(plan, source, ledger_, out)
-    say_release(release_, source, command.data, ledger_, out, json)
+        paying_ledger = open_ledger(ledger, plan)
+        result = release_plan(plan, source, paying_ledger, out)
+    say_release(result, source, command.data, paying_ledger, out, json)
 
 
 def _request_file(context: typer.Context, questions: list[str]) -> RequestFile | None:

@@ -247,13 +247,13 @@ def estimate(
     Example: `discreet collect estimate smoking --page smoking.html`
     """
     refuse_unwritable(page, (".html",), "a page")
-    estimate_ = _collector(service, token_file).estimate(name)
+    result = _collector(service, token_file).estimate(name)
     if page is not None:
-        estimate_.save(page, level)
+        result.save(page, level)
     if json:
-        print_json(estimate_.to_json(level))
+        print_json(result.to_json(level))
         return
-    say(estimate_.describe(level))
+    say(result.describe(level))
     if page is not None:
         say(f"page      {page}")
 

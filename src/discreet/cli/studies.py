@@ -18,7 +18,7 @@ def study() -> None:
 def verb() -> Callable[..., None] | None:
     """Return the verb of the installed distribution, or None."""
     try:
-        verb_: Callable[..., None] = load("verb")
+        command: Callable[..., None] = load("verb")
     except ImportError:  # missing or incompatible: the verb above raises the error when it is called
         return None
-    return verb_
+    return command

@@ -54,15 +54,15 @@ def verify(
     from ..wording import find_name
 
     refuse_unwritable(page, (".html",), "a page")
-    notion_ = None if notion is None else find_name(notion, NOTIONS, "a notion", argument="notion")
+    notion_name = None if notion is None else find_name(notion, NOTIONS, "a notion", argument="notion")
     try:
         if str(file) == "-":
             data = sys.stdin.buffer.read()
             verdict: FileVerdict | BundleReport = verify_text(
-                data, _name(file), notion=notion_, epsilon=epsilon, delta=delta
+                data, _name(file), notion=notion_name, epsilon=epsilon, delta=delta
             )
         else:
-            verdict = judge(file, notion_, epsilon=epsilon, delta=delta, ledger=ledger)
+            verdict = judge(file, notion_name, epsilon=epsilon, delta=delta, ledger=ledger)
     except (Altered, NotPrivate) as problem:
         hand_over(Refutation(str(file), _name(file), str(problem)), page, json)
         decide(False)
@@ -104,8 +104,8 @@ def check(
     if require is not None and not require.strip(" ,;+"):
         raise InvalidInput("--require names properties, such as WH,CM; it is empty.", argument="require")
     required = None if require is None else [code for code in listed(require) if code]
-    tolerance_ = None if tolerance is None else float(as_fraction(tolerance, "tolerance"))
-    checks = examine(subject, required, tolerance=tolerance_)
+    allowance = None if tolerance is None else float(as_fraction(tolerance, "tolerance"))
+    checks = examine(subject, required, tolerance=allowance)
     hand_over(checks, page, json)
     if require is not None:
         decide(checks.holds)

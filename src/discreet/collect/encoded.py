@@ -79,7 +79,7 @@ class EncodedAnswers:
         task = self._under_way.get(key)
         if task is None:
             task = self._under_way[key] = asyncio.create_task(self._make(key, make))
-            task.add_done_callback(lambda task_: task_.cancelled() or task_.exception())  # the client may have left
+            task.add_done_callback(lambda future: future.cancelled() or future.exception())  # the client may have left
         return await asyncio.shield(task)
 
     async def _make(self, key: tuple[str, ...], make: Callable[[], EncodedAnswer]) -> EncodedAnswer:

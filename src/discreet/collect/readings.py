@@ -50,9 +50,9 @@ def reading_of(space: Space, columns: Sequence[str], kinds: Sequence[str], has_t
     """
     grid = space.as_grid
     if grid is not None:
-        coordinates_ = coordinates(grid, columns, kinds)
+        in_order = coordinates(grid, columns, kinds)
         if len(columns) == 2:
-            return _MapReading(grid, coordinates_, kinds, has_types, source)
+            return _MapReading(grid, in_order, kinds, has_types, source)
     if len(columns) != 1:
         number = "one column" + ("" if grid is None else f", or two for {_place(grid)}")
         raise InvalidInput(

@@ -69,12 +69,12 @@ def _part(part: Part, label: int, width: int, most: int) -> Iterator[str]:
 def _cross_table(table: Table, width: int) -> Table:
     """Prepare a cross-table for a terminal: intervals next to their figures if there is room, else below."""
     columns = [[cell.partition("\n") for cell in column] for column in zip(*table.rows, strict=True)]
-    columns_ = [[figure for figure, _, _ in columns[0]], *map(_joined_cells, columns[1:])]
+    merged = [[figure for figure, _, _ in columns[0]], *map(_joined_cells, columns[1:])]
     headings = (f"{table.headings[0]} \\ {table.over}", *table.headings[1:])
-    room = sum(max(map(len, (heading, *cells))) + 2 for heading, cells in zip(headings, columns_, strict=True)) - 2
+    room = sum(max(map(len, (heading, *cells))) + 2 for heading, cells in zip(headings, merged, strict=True)) - 2
     if room > width:
         return replace(table, headings=headings)
-    return replace(table, headings=headings, rows=tuple(zip(*columns_, strict=True)), over="")
+    return replace(table, headings=headings, rows=tuple(zip(*merged, strict=True)), over="")
 
 
 def _joined_cells(column: list[tuple[str, str, str]]) -> list[str]:

@@ -249,8 +249,8 @@ def finish(spec: Spec, title: str, *sentences: str, width: float) -> Chart:
     """Add the style, the title, and the sentences under it, wrapped to the width of the picture."""
     characters = max(56, round(width / 5.7))  # a letter of the subtitle is about 5.7 pixels wide
     lines = [line for sentence in sentences for line in textwrap.wrap(sentence, characters)]
-    title_: Spec = {"text": title} | ({"subtitle": lines} if lines else {})
-    return Chart({"$schema": SCHEMA, "title": title_, **spec, "config": CONFIG})
+    heading: Spec = {"text": title} | ({"subtitle": lines} if lines else {})
+    return Chart({"$schema": SCHEMA, "title": heading, **spec, "config": CONFIG})
 
 
 def describe(subject: object, space: Space) -> str:

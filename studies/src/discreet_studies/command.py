@@ -57,8 +57,8 @@ def study(
         return
     if name == "all" and figure is not None:
         raise InvalidInput("a figure belongs to one paper.", "Name the paper instead of all.", argument="figure")
-    formats_ = running.read_formats(formats)
-    if set(formats_) - {"json"}:  # specifications need no drawing program
+    endings = running.read_formats(formats)
+    if set(endings) - {"json"}:  # specifications need no drawing program
         refuse_undrawable()
     refuse_no_folder(out)
     if download:
@@ -66,9 +66,9 @@ def study(
             raise InvalidInput("there is no folder to fetch Adult into.", "Name one: --data FOLDER.", argument="data")
         download_adult(data)
     results = []
-    for study_ in studies:
-        result = running.study(study_.name, figure, quick=quick, seed=seed, data=data, progress=_track)
-        page = result.save(out / study_.name, formats_)
+    for entry in studies:
+        result = running.study(entry.name, figure, quick=quick, seed=seed, data=data, progress=_track)
+        page = result.save(out / entry.name, endings)
         results.append(result)
         if not json:
             say(result.describe())

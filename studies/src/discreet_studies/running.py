@@ -178,10 +178,10 @@ def study(
     >>> found.study.letter, sorted(found.results)
     ('S', ['1'])
     """
-    study_ = find_study(name)
+    definition = find_study(name)
     datasets = Datasets(None if data is None else Path(data))
     setting = Setting(quick=quick, seed=seed, datasets=datasets, progress=progress)
-    exhibits = study_.exhibits if figure is None else (_find_exhibit(study_, str(figure)),)
+    exhibits = definition.exhibits if figure is None else (_find_exhibit(definition, str(figure)),)
     missing = {e.key: [need for need in e.needs if not datasets.has(need)] for e in exhibits}
     if figure is not None and missing[exhibits[0].key]:
         datasets.refuse(missing[exhibits[0].key][0])
@@ -189,20 +189,20 @@ def study(
         transport_solver()  # refuses before any work
     drawable = [exhibit for exhibit in exhibits if not missing[exhibit.key]]
     results = {}
-    for exhibit in progress(drawable, study_.name):
+    for exhibit in progress(drawable, definition.name):
         results[exhibit.key] = exhibit.draw(setting)
     left_out = {
         key: f"it needs {listed([SOURCES[need] for need in needs], 'and')}." for key, needs in missing.items() if needs
     }
-    return StudyResult(study_, quick, seed, results, left_out)
+    return StudyResult(definition, quick, seed, results, left_out)
 
 
 def find_study(name: str) -> Study:
     """Return a study by its name or its paper's letter."""
-    study_ = next((s for s in STUDIES if name.casefold() in (s.name, s.letter.casefold())), None)
-    if study_ is None:
+    match = next((s for s in STUDIES if name.casefold() in (s.name, s.letter.casefold())), None)
+    if match is None:
         raise InvalidInput.must_be("name", f"one of {listed([s.name for s in STUDIES], 'and')}", name)
-    return study_
+    return match
 
 
 def listing(studies: Sequence[Study] = STUDIES) -> list[tuple[str, str, str]]:

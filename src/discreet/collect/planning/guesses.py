@@ -94,8 +94,8 @@ def _shares(weights: FloatArray, size: int) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def _wrong(size: int, type_: InWords) -> InvalidInput:
-    return InvalidInput.must_be("guess", f"{size:,} numbers that are not negative, one for each true value", type_)
+def _wrong(size: int, content: InWords) -> InvalidInput:
+    return InvalidInput.must_be("guess", f"{size:,} numbers that are not negative, one for each true value", content)
 
 
 def _from_file(path: Path) -> object:

@@ -88,8 +88,8 @@ class Surveys:
         variances = [self._precision.variance(np.eye(1, size, k)[0]) for k in candidates]
         largest = max(variances)
         hardest = [k for k, one in zip(candidates, variances, strict=True) if one >= HARDEST_SHARE * largest]
-        chosen_ = [hardest[k] for k in np.unique(np.linspace(0, len(hardest) - 1, MAX_MEASURED).round().astype(int))]
-        return [("cell", space.value(k)) for k in chosen_], largest
+        measured = [hardest[k] for k in np.unique(np.linspace(0, len(hardest) - 1, MAX_MEASURED).round().astype(int))]
+        return [("cell", space.value(k)) for k in measured], largest
 
     @property
     def variance(self) -> float:

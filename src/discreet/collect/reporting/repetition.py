@@ -44,12 +44,12 @@ def guessed_right(mechanism: Mechanism, reports: int, *, drawn_once: bool, peopl
         raise InvalidInput.must_be("mechanism", "one with finitely many values and reports", mechanism)
     truths = np.arange(positive_integer(people, "people")) % size
     values = mechanism.inputs.values(np.repeat(truths, 1 if drawn_once else times))
-    reports_ = mechanism.outputs.indices(mechanism.simulate(values, seed=seed)).reshape(len(truths), -1)
+    indices = mechanism.outputs.indices(mechanism.simulate(values, seed=seed)).reshape(len(truths), -1)
     with np.errstate(divide="ignore"):
         logs = np.log(mechanism.matrix)
     # more copies of one report change no guess: the likeliest value given one is the likeliest given all
     evidence = np.zeros((len(truths), size))
-    for column in reports_.T:
+    for column in indices.T:
         evidence += logs[:, column].T
     return float(np.mean(evidence.argmax(axis=1) == truths))
 

@@ -177,7 +177,7 @@ class EstimateAnswers:
             if len(self._jobs) >= MAX_WAITING_ESTIMATES:
                 raise _too_busy()
             job = self._jobs[name] = self._workers.submit(self._work, active, counts, level, all_reports)
-        job.add_done_callback(lambda job_: self._end(name, job_))
+        job.add_done_callback(lambda future: self._end(name, future))
         return job
 
     def _end(self, name: str, job: Future[_Answer]) -> None:
@@ -200,16 +200,16 @@ class EstimateAnswers:
             "estimate": cached_fit.fit.to_json(level),
             "fake_reports": fake_effect(cached_fit.fit),
         }
-        answer_ = _Answer(level, cached_fit.fit.people, stamped("collected estimate", 1, content), self._clock())
-        other_levels = {level_: answer for level_, answer in cached_fit.answers.items() if level_ != level}
+        fresh = _Answer(level, cached_fit.fit.people, stamped("collected estimate", 1, content), self._clock())
+        other_levels = {other: answer for other, answer in cached_fit.answers.items() if other != level}
         while len(other_levels) >= MAX_CACHED_LEVELS:
-            other_levels.pop(next(level_ for level_ in other_levels if level_ != DEFAULT_LEVEL))
+            other_levels.pop(next(other for other in other_levels if other != DEFAULT_LEVEL))
         with self._lock:
-            self._fits[collection.name] = _CachedFit(cached_fit.fit, {**other_levels, level: answer_})
+            self._fits[collection.name] = _CachedFit(cached_fit.fit, {**other_levels, level: fresh})
             self._fits.move_to_end(collection.name)
             while len(self._fits) > MAX_CACHED_COLLECTIONS:
                 self._fits.popitem(last=False)
-        return answer_
+        return fresh
 
 
 class _Answer(NamedTuple):

@@ -43,7 +43,7 @@ class Registry:
         task = self._lookups.get(name)
         if task is None:
             task = self._lookups[name] = asyncio.create_task(self._look_up(name))
-            task.add_done_callback(lambda task_: task_.cancelled() or task_.exception())  # the client may have left
+            task.add_done_callback(lambda future: future.cancelled() or future.exception())  # the client may have left
         return await asyncio.shield(task)
 
     async def _look_up(self, name: str) -> ActiveCollection | None:

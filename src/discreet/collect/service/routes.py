@@ -198,12 +198,10 @@ class Routes:
         """Return for each mechanism the count of every report."""
         active = self._readable(name, token)
         counts = as_problem(lambda: self._answers.counts(active))
-        mechanisms: dict[str, Json] = {
-            name_: [
-                [active.collection.mechanisms[name_].outputs.value(k), counts[name_][k]] for k in sorted(counts[name_])
-            ]
-            for name_ in counts
-        }
+        mechanisms: dict[str, Json] = {}
+        for mechanism, times in counts.items():
+            value = active.collection.mechanisms[mechanism].outputs.value
+            mechanisms[mechanism] = [[value(k), times[k]] for k in sorted(times)]
         return PlainJson(stamped("collected counts", 1, {"collection": name, "counts": mechanisms}))
 
     # ---------------------------------------------------------------- tokens
@@ -249,7 +247,7 @@ class Routes:
         now = time.monotonic()
         if self._trial is None or (self._trial[1].done() and now - self._trial[0] > READY_SECONDS):
             task = asyncio.create_task(run_in_threadpool(as_problem, self._store.check_writable))
-            task.add_done_callback(lambda task_: task_.cancelled() or task_.exception())  # the client may have left
+            task.add_done_callback(lambda future: future.cancelled() or future.exception())  # the client may have left
             self._trial = now, task
         await asyncio.shield(self._trial[1])
         return {"status": "ready"}

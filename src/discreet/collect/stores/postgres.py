@@ -346,13 +346,13 @@ def _add(connection: Connection, batches: Sequence[Batch]) -> list[Outcome]:
     if rejected:
         sql = "INSERT INTO {}.refused SELECT * FROM unnest($1::bytea[], $2::integer[]) ON CONFLICT DO NOTHING"
         _run(connection, sql, *map(list, zip(*rejected, strict=True)))
-    rows_ = increments(accepted)
-    if rows_:
+    additions = increments(accepted)
+    if additions:
         sql = (
             "INSERT INTO {}.counts AS c SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) "
             "ON CONFLICT (mechanism, report) DO UPDATE SET times = c.times + excluded.times"
         )
-        _run(connection, sql, *map(list, zip(*rows_, strict=True)))
+        _run(connection, sql, *map(list, zip(*additions, strict=True)))
     return outcomes
 
 

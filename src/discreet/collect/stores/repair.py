@@ -53,19 +53,19 @@ def repair(store: str | Path, counted_until: str | date | None = None) -> Repair
     address = read_address(store, "reports")
     if address.in_files and not address.path.exists():
         raise UnreadableFile(f"there is no store {address.path}.")
-    report_store_ = report_store(address)
-    report_store_.open()
+    opened_store = report_store(address)
+    opened_store.open()
     try:
-        days = report_store_.key_days()
+        days = opened_store.key_days()
         if day is not None and day > days.clock:
             raise InvalidInput.must_be("counted_until", f"today ({_date(days.clock)}) or before", counted_until)
         if not days.is_spoilt:  # it refuses only keys whose traces were forgotten in time
             return Repair(_date(days.horizon), _date(days.horizon))
         after = max(days.clock - KEY_DAYS - 1, (days.clock if day is None else day) + MAX_DAYS_AHEAD + 1)
-        report_store_.lower_horizon(after)
+        opened_store.lower_horizon(after)
         return Repair(_date(days.horizon), _date(after))
     finally:
-        report_store_.close()
+        opened_store.close()
 
 
 def _date(day: int) -> date:

@@ -113,8 +113,8 @@ class ReleaseForm:
                 )  # fmt: skip
             if text.startswith("@"):
                 raise InvalidInput("a file is chosen with the button next to the field.", argument=REQUEST_FIELDS[way])
-            name_ = column if re.fullmatch(r"\w+", column) else '"' + column.replace('"', '""') + '"'
-            request.setdefault(REQUEST_FIELDS[way], []).append(f"{name_}={text}")
+            quoted_name = column if re.fullmatch(r"\w+", column) else '"' + column.replace('"', '""') + '"'
+            request.setdefault(REQUEST_FIELDS[way], []).append(f"{quoted_name}={text}")
         for name, value in self.options:
             if value and value != DEFAULTS[name] and not (name == "max_groups" and unit == ROW):
                 request[name] = whole_number(name, value) if name in INTEGER_FIELDS else value

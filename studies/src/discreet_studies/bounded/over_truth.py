@@ -34,7 +34,7 @@ def draw(setting: Setting) -> ExhibitResult:
     rows: _Rows = []
     for epsilon in setting.progress(EPSILONS, "epsilons"):
         rows += [row for reach in REACHES for stay in stays for row in papers.figure_4(stay, reach, [epsilon])]
-    row_ = {
+    curves = {
         f"epsilon {epsilon}, D = {reach}": [
             {"name": name, "x": row["stay"], "y": row[column]}
             for column, name in CURVES.items()
@@ -45,7 +45,7 @@ def draw(setting: Setting) -> ExhibitResult:
         for epsilon in EPSILONS
     }
     chart = panels(
-        row_,
+        curves,
         Axis("probability of the truth", (0, 1), values=(0, 0.2, 0.4, 0.6, 0.8, 1)),
         Axis("delta", (1e-9, 1), log=True),
         "Up to the knee, more truth costs no delta",

@@ -48,13 +48,13 @@ def nine_requests(setting: Setting) -> ExhibitResult:
     costs: dict[tuple[str, int, Fraction], tuple[Fraction, Fraction, Fraction, Fraction]] = {}
     for place in setting.progress(places, "nine requests"):
         part, n, a = place
-        costs_ = {codes: _cost(n, a, codes) for codes in NINE}
-        low, high = {costs_[codes] for codes in ROWS_ONLY}, {costs_[codes] for codes in WITH_COLUMNS}
+        by_codes = {codes: _cost(n, a, codes) for codes in NINE}
+        low, high = {by_codes[codes] for codes in ROWS_ONLY}, {by_codes[codes] for codes in WITH_COLUMNS}
         two.append(len(low) == len(high) == 1)
         costs[place] = (rescaled(named("GM", n, a)), min(low), min(high), rescaled(named("EM", n, a)))
         rows += [
             {"part": part, "n": n, "alpha": str(a), "properties": "+".join(("WH", *codes)), "cost": significant(cost)}
-            for codes, cost in costs_.items()
+            for codes, cost in by_codes.items()
         ]
     threshold = weakly_honest_from(alpha)
     beyond = [n for n in sizes if n >= threshold]

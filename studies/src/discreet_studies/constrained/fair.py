@@ -160,10 +160,10 @@ def beside_exponential(setting: Setting) -> ExhibitResult:
             "are close. (EM pays for fairness, which the exponential mechanism by distance does not have.)",
         ),
     )  # fmt: skip
-    names_ = [names[name] for name in ("EM", "calibrated", "distance", "powers")]
+    series = [names[name] for name in ("EM", "calibrated", "distance", "powers")]
     charts = [
         lines(
-            [row for row in rows if row["n"] == n and row["name"] in names_], names_, x="epsilon", y="cost",
+            [row for row in rows if row["n"] == n and row["name"] in series], series, x="epsilon", y="cost",
             x_title="epsilon", y_title="L0 cost (guessing = 1)", title=f"n = {n}", width=PANEL + 40,
         )
         for n in sizes

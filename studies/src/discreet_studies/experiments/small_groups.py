@@ -55,9 +55,9 @@ class Outcome:
 
     def row(self, **columns: Json) -> dict[str, Json]:
         """Return a row of data: the columns, what is expected, the runs, and one standard error each way."""
-        row_ = {"expected": self.expected, "mean": self.mean}
+        means = {"expected": self.expected, "mean": self.mean}
         ends = {"low": self.mean - self.standard_error, "high": self.mean + self.standard_error}
-        return {**columns, **{name: significant(value) for name, value in (row_ | ends).items()}, "runs": self.runs}
+        return {**columns, **{name: significant(value) for name, value in (means | ends).items()}, "runs": self.runs}
 
 
 def outcome(

@@ -37,22 +37,22 @@ _PLACE = "[A] section VI"
 
 def draw_calibration(setting: Setting) -> ExhibitResult:
     """Draw expected distances at the printed epsilons, the epsilons at 450 m, and what they reveal."""
-    square_ = square(setting)
+    area = square(setting)
     printed = {name: at_epsilon(name, epsilon) for name, epsilon in PRINTED.items()}
     by_cell = {name: distances_by_cell(m) for name, m in printed.items()}
     samples = setting.pick(200, 2_000)
-    spreads = {name: _over_samples(setting, square_, line, samples) for name, line in by_cell.items()}
-    fitted = {name: at_distance(name, square_.distribution) for name in NAMES}
+    spreads = {name: _over_samples(setting, area, line, samples) for name, line in by_cell.items()}
+    fitted = {name: at_distance(name, area.distribution) for name in NAMES}
     rows: list[Row] = [
         {
             "mechanism": name,
             "printed_epsilon": PRINTED[name],
-            "metres_at_printed_epsilon": significant(float(by_cell[name] @ square_.distribution)),
+            "metres_at_printed_epsilon": significant(float(by_cell[name] @ area.distribution)),
             "metres_low": significant(float(spreads[name][0])),
             "metres_high": significant(float(spreads[name][1])),
             "epsilon_at_450_m": significant(float(fitted[name].epsilon)),
             "metres_reached": significant(float(fitted[name].achieved)),
-            "truth_reported": significant(_truth(fitted[name].mechanism, square_)),
+            "truth_reported": significant(_truth(fitted[name].mechanism, area)),
             "verified_epsilon": significant(fitted[name].mechanism.certificate.epsilon),
         }
         for name in NAMES
@@ -64,7 +64,7 @@ def draw_calibration(setting: Setting) -> ExhibitResult:
         for metres, value in line
     ]
     charts = {"": _distances_chart(rows), "ratios": _ratios_chart(apart)}
-    claims = _claims(square_, rows, printed, fitted, ratios)
+    claims = _claims(area, rows, printed, fitted, ratios)
     choices = (
         *SQUARE_CHOICES,
         *CHOICES,
@@ -73,17 +73,17 @@ def draw_calibration(setting: Setting) -> ExhibitResult:
     return ExhibitResult(charts, {"": rows, "ratios": apart}, claims, choices)
 
 
-def _over_samples(setting: Setting, square_: Square, by_cell: FloatArray, samples: int) -> tuple[float, float]:
+def _over_samples(setting: Setting, area: Square, by_cell: FloatArray, samples: int) -> tuple[float, float]:
     """Return where the expected distance lies in 95% of random samples of 750 check-ins."""
-    rng, metres = setting.generator("samples"), by_cell[square_.cells]
+    rng, metres = setting.generator("samples"), by_cell[area.cells]
     means = [float(metres[rng.choice(len(metres), PRINTED_NUMBER, replace=False)].mean()) for _ in range(samples)]
     low, high = np.quantile(means, (0.025, 0.975))
     return float(low), float(high)
 
 
-def _truth(mechanism: Mechanism, square_: Square) -> float:
+def _truth(mechanism: Mechanism, area: Square) -> float:
     """Return how often the true cell is reported."""
-    return float(np.asarray(probability_of_truth(mechanism), dtype=np.float64) @ square_.distribution)
+    return float(np.asarray(probability_of_truth(mechanism), dtype=np.float64) @ area.distribution)
 
 
 def largest_logs(mechanism: Mechanism) -> list[tuple[float, float]]:
@@ -99,7 +99,7 @@ def largest_logs(mechanism: Mechanism) -> list[tuple[float, float]]:
 
 
 def _claims(
-    square_: Square,
+    area: Square,
     rows: list[Row],
     printed: dict[str, Mechanism],
     fitted: dict[str, Calibration],

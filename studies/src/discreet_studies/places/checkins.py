@@ -18,8 +18,8 @@ MENTIONED = 2_000
 
 def draw_checkins(setting: Setting) -> ExhibitResult:
     """Draw the map of check-ins, and how many there are."""
-    square_ = square(setting)
-    counts = square_.counts
+    area = square(setting)
+    counts = area.counts
     table: list[Row] = [
         {"row": k // GRID.cols, "column": k % GRID.cols, "checkins": int(count)}
         for k, count in enumerate(counts.tolist())
@@ -29,21 +29,21 @@ def draw_checkins(setting: Setting) -> ExhibitResult:
         GRID,
         "check-ins",
         "The square of Paris: 30 x 30 cells of 150 m",
-        f"{len(square_.cells):,} Gowalla check-ins of {len(square_.by_person):,} people. {EVENTS}",
+        f"{len(area.cells):,} Gowalla check-ins of {len(area.by_person):,} people. {EVENTS}",
     )
-    return ExhibitResult({"": chart}, {"": table}, _claims(square_), CHOICES)
+    return ExhibitResult({"": chart}, {"": table}, _claims(area), CHOICES)
 
 
-def _claims(square_: Square) -> tuple[Claim, ...]:
+def _claims(area: Square) -> tuple[Claim, ...]:
     side = GRID.rows * float(GRID.unit)
-    number, people = len(square_.cells), square_.by_person
+    number, people = len(area.cells), area.by_person
     return (
         Claim(
             "figure 1: the grid",
             "[A] section VI, figure 1",
             "An area of 4.5 km x 4.5 km is divided into 30 x 30 cells of 150 m x 150 m.",
-            f"{GRID.rows} cells of {float(GRID.unit):g} m are {side / 1000:g} km; of {square_.in_file:,} check-ins in "
-            f"the file {number:,} lie in the square, in {int((square_.counts > 0).sum())} of {GRID.size} cells.",
+            f"{GRID.rows} cells of {float(GRID.unit):g} m are {side / 1000:g} km; of {area.in_file:,} check-ins in "
+            f"the file {number:,} lie in the square, in {int((area.counts > 0).sum())} of {GRID.size} cells.",
             judge(side == 4500.0 and GRID.size == 900),
         ),
         Claim(

@@ -42,16 +42,16 @@ class Growth:
     def loss(self, number: int, method: str) -> float:
         """Return the Kantorovich distance in metres between the first check-ins and what is reconstructed of them."""
         counts = np.bincount(self.reports[:number], minlength=GRID.size)
-        estimate_ = np.maximum(estimate(counts, self.mechanism, method=METHODS[method]).distribution, 0)
+        shares = np.maximum(estimate(counts, self.mechanism, method=METHODS[method]).distribution, 0)
         truth = np.bincount(self.truths[:number], minlength=GRID.size) / number
-        return kantorovich(estimate_ / estimate_.sum(), truth, GRID)
+        return kantorovich(shares / shares.sum(), truth, GRID)
 
 
-def grow(setting: Setting, square_: Square, mechanism: Mechanism, name: str, repeat: int) -> Growth:
+def grow(setting: Setting, area: Square, mechanism: Mechanism, name: str, repeat: int) -> Growth:
     """Return a random order, the same for every mechanism, and reports."""
-    order = setting.generator("order", repeat).permutation(len(square_.cells))
+    order = setting.generator("order", repeat).permutation(len(area.cells))
     seed = int(setting.generator("reports", name, repeat).integers(2**63))
-    truths = square_.cells[order]
+    truths = area.cells[order]
     return Growth(mechanism, truths, np.asarray(mechanism.simulate(truths, seed=seed)))
 
 
@@ -61,7 +61,7 @@ Losses = Mapping[tuple[str, str, int], FloatArray]
 
 def measure(
     setting: Setting,
-    square_: Square,
+    area: Square,
     mechanisms: Mapping[str, Mechanism],
     sizes: Sequence[int],
     repeats: int,
@@ -70,7 +70,7 @@ def measure(
     """Return the losses of every mechanism, method and size."""
     losses: dict[tuple[str, str, int], list[float]] = {}
     for name, repeat in setting.progress([(name, k) for name in mechanisms for k in range(repeats)], "surveys"):
-        growth = grow(setting, square_, mechanisms[name], name, repeat)
+        growth = grow(setting, area, mechanisms[name], name, repeat)
         for method in methods:
             for size in sizes:
                 losses.setdefault((name, method, size), []).append(growth.loss(size, method))

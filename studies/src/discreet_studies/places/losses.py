@@ -37,16 +37,16 @@ _PLACE = "[A] section VI, figure 2"
 
 def draw_losses(setting: Setting) -> ExhibitResult:
     """Draw mean losses with intervals, and one run that grows by ten."""
-    square_ = square(setting)
+    area = square(setting)
     sizes, repeats = setting.pick(QUICK_SIZES, SIZES), setting.pick(5, 12)
-    calibrated = {name: at_distance(name, square_.distribution).mechanism for name in NAMES}
-    losses = measure(setting, square_, calibrated, sizes, repeats)
+    calibrated = {name: at_distance(name, area.distribution).mechanism for name in NAMES}
+    losses = measure(setting, area, calibrated, sizes, repeats)
     readings = (PRINTED_NUMBER, 10 * PRINTED_NUMBER)
     printed = {name: at_epsilon(name, PRINTED[name]) for name in NAMES}
-    as_printed = measure(setting, square_, printed, readings, repeats, (MAXIMUM,))
+    as_printed = measure(setting, area, printed, readings, repeats, (MAXIMUM,))
     paths = {}
     for name in setting.progress(NAMES, "growing data sets"):
-        growth = grow(setting, square_, calibrated[name], name, 0)
+        growth = grow(setting, area, calibrated[name], name, 0)
         paths[name] = {size: growth.loss(size, MAXIMUM) for size in _steps(setting)}
     path_rows: list[Row] = [
         {"mechanism": name, "checkins": size, "metres": significant(loss)}
@@ -88,8 +88,8 @@ def order_claim(losses: Losses, key: str, place: str, calibration: str, why: str
     better = [size for size in sizes if all(means[name, size].below(means[RESPONSE, size]) for name in noisy)]
     worse = [size for size in sizes if all(means[RESPONSE, size].below(means[name, size]) for name in noisy)]
     lower = sum(max(means[name, size].value for name in noisy) < means[RESPONSE, size].value for size in sizes)
-    sizes_ = [size for size in sizes if size in (PRINTED_NUMBER, 10 * PRINTED_NUMBER)]
-    means_text = _by_size({(name, size): means[name, size] for size in sizes_ for name in NAMES})
+    printed_sizes = [size for size in sizes if size in (PRINTED_NUMBER, 10 * PRINTED_NUMBER)]
+    means_text = _by_size({(name, size): means[name, size] for size in printed_sizes for name in NAMES})
     return Claim(
         key,
         place,

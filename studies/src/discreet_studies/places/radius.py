@@ -44,9 +44,9 @@ def at_radius() -> dict[str, Mechanism]:
 
 def draw_radius(setting: Setting) -> ExhibitResult:
     """Draw mean losses with intervals, when privacy within a kilometre is equal."""
-    square_, mechanisms = square(setting), at_radius()
+    area, mechanisms = square(setting), at_radius()
     sizes, repeats = setting.pick(QUICK_SIZES, SIZES), setting.pick(5, 12)
-    losses = measure(setting, square_, mechanisms, sizes, repeats)
+    losses = measure(setting, area, mechanisms, sizes, repeats)
     epsilons: list[Row] = [
         {"mechanism": name, "epsilon": significant(m.certificate.epsilon), "notion": m.certificate.notion}
         for name, m in mechanisms.items()

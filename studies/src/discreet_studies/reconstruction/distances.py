@@ -61,11 +61,11 @@ def draw_distances(setting: Setting) -> ExhibitResult:
     """Draw mean distances with intervals for each estimate, shape, size and mechanism, and their ratios."""
     sizes, repeats = setting.pick((1_000, 100_000), SIZES), setting.pick(5, 20)
     keys = [(shape, size) for shape in shapes() for size in sizes]
-    mechanisms_ = mechanisms()
+    by_name = mechanisms()
     surveys: dict[Key, Surveys] = {}
     means: dict[tuple[str, int, str, str, str], Mean] = {}
     for shape, size in setting.progress(keys, "surveys"):
-        for name, m in mechanisms_.items():
+        for name, m in by_name.items():
             one = surveys[shape, size, name] = draw(setting, m, shapes()[shape], size, repeats, shape)
             for which in ESTIMATES:
                 means[shape, size, name, which, "population"] = Mean.of(one.distances(which, one.population))
@@ -108,10 +108,10 @@ def _other_shapes(setting: Setting) -> list[Row]:
         others[f"points {', '.join(map(str, places))}"] = points(
             dict(zip(places, rng.dirichlet(np.ones(4)).tolist(), strict=True))
         )
-    repeats, mechanisms_ = setting.pick(3, 10), mechanisms()
+    repeats, by_name = setting.pick(3, 10), mechanisms()
     rows: list[Row] = []
     for name, population in setting.progress(list(others.items()), "other shapes"):
-        runs = {key: draw(setting, m, population, OTHER_PEOPLE, repeats, name) for key, m in mechanisms_.items()}
+        runs = {key: draw(setting, m, population, OTHER_PEOPLE, repeats, name) for key, m in by_name.items()}
         for which in (UPDATES, MAXIMUM):
             results = {key: Mean.of(one.distances(which, population)) for key, one in runs.items()}
             rows.append(

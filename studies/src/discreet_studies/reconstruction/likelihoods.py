@@ -29,11 +29,11 @@ _PLACE = "[F] section 4"
 
 def draw_likelihoods(setting: Setting) -> ExhibitResult:
     """Return what is reported for 50, and the largest likelihood ratio between truths at each distance."""
-    mechanisms_ = mechanisms()
-    ratios = {name: largest_ratios(m) for name, m in mechanisms_.items()}
+    by_name = mechanisms()
+    ratios = {name: largest_ratios(m) for name, m in by_name.items()}
     reports: list[Row] = [
         {"mechanism": name, "report": y, "probability": significant(p)}
-        for name, m in mechanisms_.items()
+        for name, m in by_name.items()
         for y, p in enumerate(m.matrix[TRUTH].tolist())
     ]
     apart: list[Row] = [
@@ -45,7 +45,7 @@ def draw_likelihoods(setting: Setting) -> ExhibitResult:
     return ExhibitResult(
         {"": _reports_chart(reports), "ratios": _ratios_chart(apart)},
         {"": reports, "ratios": apart},
-        _claims(mechanisms_, ratios),
+        _claims(by_name, ratios),
     )
 
 
@@ -58,13 +58,13 @@ def largest_ratios(mechanism: Mechanism) -> FloatArray:
     return ratios
 
 
-def _claims(mechanisms_: dict[str, Mechanism], ratios: dict[str, FloatArray]) -> tuple[Claim, ...]:
+def _claims(by_name: dict[str, Mechanism], ratios: dict[str, FloatArray]) -> tuple[Claim, ...]:
     response, geometric = ratios[RESPONSE], ratios[GEOMETRIC]
     fit = calibrate("geometric", LARGEST, likelihood_ratio=2, within=RADIUS)
     everywhere = calibrate("geometric", LARGEST, likelihood_ratio=2)
     flat = everywhere.mechanism.matrix[TRUTH, 1:-1]
-    metric = verify(mechanisms_[GEOMETRIC], "metric")
-    local = {name: float(verify(m, "local").ratio) for name, m in mechanisms_.items()}
+    metric = verify(by_name[GEOMETRIC], "metric")
+    local = {name: float(verify(m, "local").ratio) for name, m in by_name.items()}
     steep = calibrate("geometric", LARGEST, likelihood_ratio=2, within=1).mechanism
     adjacent = largest_ratios(steep)
     return (

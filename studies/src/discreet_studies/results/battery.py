@@ -61,12 +61,12 @@ def _errors(setting: Setting, name: str, people: int, population: str, truth: Fl
     """Return the Kantorovich distance from the truth, of the default and of the updates, survey by survey."""
     mechanism: Mechanism = mechanisms()[name]
     chances = shares(mechanism.forward(truth))
-    rows_ = []
+    distances = []
     for survey in range(surveys):
         counts = setting.generator("battery", name, people, population, survey).multinomial(people, chances)
         pair = (estimate(counts, mechanism), estimate(counts, mechanism, method="ibu"))
-        rows_.append([kantorovich(one.distribution, truth, Counts(N)) for one in pair])
-    return np.array(rows_)
+        distances.append([kantorovich(one.distribution, truth, Counts(N)) for one in pair])
+    return np.array(distances)
 
 
 def _ratio(errors: FloatArray) -> dict[str, Json]:
