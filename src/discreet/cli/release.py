@@ -132,7 +132,7 @@ def release(
         decide(verdict != "refused")
 
 
-class _CommandLine(NamedTuple):
+class _Command(NamedTuple):
     """A command line or request file: the request, and the paths of the data, the ledger and the bundle.
 
     ``names`` are other names by which a question may call the table.
@@ -162,7 +162,7 @@ class _CommandLine(NamedTuple):
         return plan_request(self.request, source), source
 
 
-def _release(questions: list[str], command: _CommandLine, json: bool) -> None:
+def _release(questions: list[str], command: _Command, json: bool) -> None:
     """Make the release, and print the remaining budget."""
     from ..addresses import read_address
     from ..engines.sources import open_source
@@ -225,7 +225,7 @@ def _bound_plan(
     return plan, Path(paths["out"]) if "out" in paths else None
 
 
-def _command_line(context: typer.Context, questions: list[str], file: RequestFile | None) -> _CommandLine:
+def _command_line(context: typer.Context, questions: list[str], file: RequestFile | None) -> _Command:
     """Read a request file or the options."""
     from ..addresses import read_address
     from ..errors import InvalidInput
@@ -245,10 +245,9 @@ def _command_line(context: typer.Context, questions: list[str], file: RequestFil
     if "data" not in paths:
         raise InvalidInput(f"say which table is meant: {arg('data', 'FILE')}, or the address of a database.")
     # the table of another edition may have the name of the dataset, or of the file's own data
-    table_names = {name.casefold() for name in (*names, request.dataset)} if request.dataset is not None else ()
+    tables = {name.casefold() for name in (*names, request.dataset)} if request.dataset is not None else ()
     out = paths.get("out")
-    folder = None if out is None else Path(out)
-    return _CommandLine(request, paths["data"], paths.get("ledger"), folder, frozenset(table_names))
+    return _Command(request, paths["data"], paths.get("ledger"), None if out is None else Path(out), frozenset(tables))
 
 
 def _of_this_edition(file: RequestFile, edition: str | None, data: str | None) -> ReleaseRequest:
@@ -335,7 +334,7 @@ def _write(context: typer.Context, file: Path, questions: list[str], declaration
     write_request(file, questions, **paths, **cast("RequestFields", fields))
 
 
-def _show_plan(plan: Plan, command: _CommandLine, source: Source | None, page: Path | None, json: bool) -> str | None:
+def _show_plan(plan: Plan, command: _Command, source: Source | None, page: Path | None, json: bool) -> str | None:
     """Show the plan and, with a ledger, its decision; return its verdict."""
     from dataclasses import replace
 

@@ -93,7 +93,8 @@ class Job:
         if not self.running:
             self._close()
         elif time.monotonic() - self.started_at > JOB_TIMEOUT_SECONDS:
-            self.end(InvalidInput(f"this took more than {JOB_TIMEOUT_SECONDS // 60} minutes.", "Ask for a smaller one."))
+            minutes = JOB_TIMEOUT_SECONDS // 60
+            self.end(InvalidInput(f"this took more than {minutes} minutes.", "Ask for a smaller one."))
         elif time.monotonic() - self.watched_at > UNWATCHED_SECONDS:
             self.end(InvalidInput("nobody waited for this any more.", "Start again."))
 
