@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...plots.counts import MOST_CELLS, label
+from ...plots.counts import MAX_DRAWN_CELLS, label
 from ...report import Table
 from ..tables.columns import IMPOSSIBLE, SUPPRESSED
 from ..tables.levelled_counts import TOTAL
@@ -26,7 +26,7 @@ def cross_table(table: ReleasedTable) -> Table | None:
 
     What is shown how follows from the groups, which are public, and not from the counts.
     """
-    if len(table.by) != 2 or len(table.measures) > 1 or table.counts.size > MOST_CELLS:
+    if len(table.by) != 2 or len(table.measures) > 1 or table.counts.size > MAX_DRAWN_CELLS:
         return None
     sizes = [len(values) for values in table.groups.values]
     # the second goes across, as it is named last; the first where only that one fits
