@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 from ..addresses import read_address
@@ -13,13 +14,14 @@ from ..engines.base import ROW
 from ..engines.sources import Source, open_source
 from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
 from ..ledger.bindings import refuse_other_unit_name
-from ..ledger.budget import Terms
+from ..ledger.budget import Cost, Terms
 from ..ledger.ledger import Ledger
 from ..sources.encodings import read_encoding
 from ..unit import read_unit_name
 from ..wording import nearest
 from .columns import DeclaredColumn
 from .declaration import ENDING, Declaration, DeclaredTable, refuse_existing, replace_file, write_new_file
+from .editions import bind_edition
 from .finding import declarations_in
 from .places import relative_place
 from .toml_values import toml_key, toml_value
@@ -203,6 +205,8 @@ def write_dataset(
     refuse_second_budget(declared)
     ledger, made = _unused_ledger(declared, place, budget, delta, relation)
     try:
+        for table in declared.tables:  # another file is an edition, from now on
+            bind_edition(ledger, table, "", declared.data_of(table))
         write_new_file(file, new.text)
     except BaseException:
         if made:
@@ -220,7 +224,7 @@ def _unused_ledger(
             ledger = Ledger.open(place)
         except UnreadableFile:
             ledger = None
-        if ledger is not None and not ledger.entries():
+        if ledger is not None and all(entry.reservation.cost == Cost(Fraction(0)) for entry in ledger.entries()):
             terms, same = ledger.terms, Terms.new(declared.dataset, declared.unit, relation, budget, delta, "sum")
             if replace(same, ledger=terms.ledger, key=terms.key) == terms:
                 return ledger, False
