@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..engines.sources import Source
     from ..ledger.ledger import Cost, Ledger
     from ..release.bundle.released import Release
-    from ..release.counts import Outlook
+    from ..release.counts import LedgerDecision
     from ..release.dataset import BoundPlan
 
 app = typer.Typer(
@@ -305,7 +305,7 @@ def show_declared(plan: BoundPlan, out: Path | None, page: Path | None, json: bo
     return None if outlook is None else outlook.verdict
 
 
-def _spending(outlook: Outlook, plan: BoundPlan) -> str:
+def _spending(outlook: LedgerDecision, plan: BoundPlan) -> str:
     from ..ledger.budget import amount_text
 
     return f", and spend {amount_text(plan.cost, up=True)}" if outlook.verdict == "paid" else ""

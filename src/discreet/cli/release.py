@@ -167,11 +167,11 @@ def _release(questions: list[str], asked: _Asked, json: bool) -> None:
     from ..addresses import read_address
     from ..engines.sources import open_source
     from ..errors import InvalidInput
-    from ..release.counts import open_ledger, release_plan, without_ledger
+    from ..release.counts import missing_ledger, open_ledger, release_plan
 
     ledger, out = asked.ledger, asked.out
     if ledger is None:
-        raise without_ledger(str(read_address(asked.data)), asked.request.unit)
+        raise missing_ledger(str(read_address(asked.data)), asked.request.unit)
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).", argument="out")
     with _words_of_a_file(questions):
@@ -205,10 +205,10 @@ def _dataset_of(file: RequestFile) -> Declaration | None:
 
 def _places(context: typer.Context, file: RequestFile | None) -> dict[str, str]:
     """Return where things are: by the options, else by the request file."""
-    from ..release.plan.fields import PLACES
+    from ..release.plan.fields import LOCATIONS
 
-    given = {name: str(context.params[name]) for name in PLACES if context.params[name] is not None}
-    return given if file is None else file.places | given
+    given = {name: str(context.params[name]) for name in LOCATIONS if context.params[name] is not None}
+    return given if file is None else file.locations | given
 
 
 def _bound_plan(
@@ -311,22 +311,22 @@ def _fields(context: typer.Context) -> RequestFields:
 
 def _read(name: str, value: object) -> object:
     """An option as its field takes it."""
-    from ..release.plan.request_file import mechanism_named
+    from ..release.plan.request_file import find_mechanism
 
     if name == "mechanism" and isinstance(value, str):
-        return mechanism_named(value)
+        return find_mechanism(value)
     return value.split(",") if name == "split" and isinstance(value, str) else value
 
 
 def _write(context: typer.Context, file: Path, questions: list[str], declared: Declaration | None) -> None:
     """Write the request of this command line to a file, as it was typed, and the dataset file that it asks."""
     from ..errors import InvalidInput
-    from ..release.plan.fields import PLACES
+    from ..release.plan.fields import LOCATIONS
     from ..release.plan.request_file import is_request_file, write_request
 
     if is_request_file(questions):
         raise InvalidInput(f"{questions[0]} is a request file already.", f"Leave {arg('write')} out.")
-    places = {name: context.params[name] for name in PLACES}
+    places = {name: context.params[name] for name in LOCATIONS}
     fields = {name: value if name == "mechanism" else _read(name, value) for name, value in _typed(context).items()}
     if declared is not None:
         fields["dataset"] = str(declared.path)
@@ -339,12 +339,12 @@ def _show_plan(plan: Plan, asked: _Asked, source: Source | None, page: Path | No
 
     from ..addresses import read_address
     from ..engines.sources import open_source
-    from ..release.counts import foresee, open_ledger
+    from ..release.counts import open_ledger, preview_release
 
     ledger, out, outlook = asked.ledger, asked.out, None
     if ledger is not None:
         data = open_source(asked.data) if source is None else source  # which says what is missing
-        outlook = foresee(plan, data, open_ledger(ledger, plan), out)
+        outlook = preview_release(plan, data, open_ledger(ledger, plan), out)
     report, content = plan.report(), plan.to_json()
     if outlook is not None:
         report = replace(report, sections=(*report.sections, *outlook.report().sections))

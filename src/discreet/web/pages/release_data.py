@@ -21,7 +21,7 @@ from ...errors import DiscreetError, InvalidInput
 from ...ledger.budget import Cost, amount_text
 from ...ledger.ledger import Ledger
 from ...release.bundle.released import Release
-from ...release.counts import Outlook, foresee, open_ledger, release_plan
+from ...release.counts import LedgerDecision, open_ledger, preview_release, release_plan
 from ...release.dataset import Dataset
 from ...release.plan.plan import Plan
 from ...release.plan.planning import plan_request, refuse_unnamed_selection
@@ -126,7 +126,7 @@ class PlannedRelease:
     plan: Plan
     ledger: str
     elsewhere: Elsewhere
-    preview: Callable[[Path | None], Outlook | None]
+    preview: Callable[[Path | None], LedgerDecision | None]
     release: Callable[[Path], Release]
     origin: str = ""
     overrides: tuple[str, ...] = ()
@@ -216,12 +216,12 @@ class AddressedData:
         book = None if place is None else open_ledger(place, plan)
         elsewhere = with_data(form.sql, fields, self.address, place or "study.ledger", form.folder or "bundle")
 
-        def preview(out: Path | None) -> Outlook | None:
-            return None if book is None else replace(foresee(plan, source, book, out), ledger=form.ledger)
+        def preview(out: Path | None) -> LedgerDecision | None:
+            return None if book is None else replace(preview_release(plan, source, book, out), ledger=form.ledger)
 
         def release(out: Path) -> Release:
             if book is None:
-                raise without_ledger()
+                raise missing_ledger()
             return release_plan(plan, source, book, out)
 
         return PlannedRelease(plan, form.ledger, elsewhere, preview, release)
@@ -274,7 +274,7 @@ class DeclaredData:
         fields = form.fields(declared.unit_of(_declared_table(declared, form.table)))
         bound = dataset.plan(form.sql, **fields)
 
-        def preview(out: Path | None) -> Outlook | None:
+        def preview(out: Path | None) -> LedgerDecision | None:
             return None if declared.ledger is None else replace(bound.preview(out), ledger=declared.ledger)
 
         elsewhere = with_dataset(form.sql, fields, bound, form.folder or "bundle")
@@ -285,7 +285,7 @@ class DeclaredData:
         )
 
 
-def without_ledger() -> InvalidInput:
+def missing_ledger() -> InvalidInput:
     """Return the error of a release that nothing pays for."""
     return InvalidInput("no ledger was chosen.", "Choose the one that pays.", argument="ledger")
 

@@ -22,11 +22,11 @@ from ...ledger.ledger import Ledger
 from ...optimise.families import FAMILIES
 from ...release.bundle.open import open_bundle
 from ...release.bundle.released import Release
-from ...release.counts import Outlook
+from ...release.counts import LedgerDecision
 from ...report import Picture
 from ..frame.answers import page, piece
 from ..frame.rendering import chart, refusal, report_body
-from .release_data import AvailableData, PlannedRelease, budget_text, without_ledger
+from .release_data import AvailableData, PlannedRelease, budget_text, missing_ledger
 from .release_form import NAME, WAYS, ReleaseForm
 
 #: Files of a bundle, by their endings.
@@ -45,7 +45,7 @@ class Reviewed:
 
     form: ReleaseForm
     planned: PlannedRelease
-    outlook: Outlook | None
+    outlook: LedgerDecision | None
 
 
 class ReleasePage:
@@ -120,7 +120,7 @@ class ReleasePage:
         try:
             reviewed = await run_in_threadpool(self._reviewed, form, self._place(form))
             if reviewed.outlook is None:
-                raise without_ledger()
+                raise missing_ledger()
             if reviewed.outlook.verdict == "refused":
                 raise InvalidInput(
                     f"the budget does not pay for this: {reviewed.outlook}.",
