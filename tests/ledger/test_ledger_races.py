@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import BudgetExceeded, UnreadableFile
-from discreet.ledger.ledger import Cost, Ledger, Recorded, Terms
+from discreet.ledger.ledger import Cost, Ledger, RecordedAnswer, Terms
 from support.refusals import refused
 from support.waiting import LIMIT_SECONDS
 
@@ -38,7 +38,7 @@ def racer(me: int, paths: list[str], gate: Barrier, results: Any, careless: bool
             paid = ledger.reserve(f"question of {me}", {"who": me}, Cost(SHARE))
         except BudgetExceeded:
             continue
-        assert not isinstance(paid, Recorded)
+        assert not isinstance(paid, RecordedAnswer)
         if me % 2:
             ledger.mark_opened(paid)
             ledger.commit(paid, f"answer of {me}".encode())

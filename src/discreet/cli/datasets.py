@@ -71,7 +71,7 @@ def new(
     from ..datasets.declaration import refuse_existing
     from ..datasets.making import draft_declaration, refuse_other_terms, refuse_second_budget, write_dataset
     from ..errors import InvalidInput
-    from ..ledger.budget import Terms
+    from ..ledger.budget import LedgerTerms
     from ..ledger.ledger import Ledger
 
     if (budget is None) == (ledger is None):
@@ -90,13 +90,13 @@ def new(
     assert declared.path is not None
     refuse_existing(declared.path)
     if budget is not None:
-        Terms.new(declared.dataset, declared.unit, "add-remove", budget, delta, "sum")
+        LedgerTerms.new(declared.dataset, declared.unit, "add-remove", budget, delta, "sum")
         refuse_second_budget(declared)
     else:
-        assert declared.ledger_place is not None
-        refuse_other_terms(Ledger.open(declared.ledger_place), declared)
-    if draft.suspicious and not has_heading:
-        for line in draft.suspicious:
+        assert declared.ledger_address is not None
+        refuse_other_terms(Ledger.open(declared.ledger_address), declared)
+    if draft.name_warnings and not has_heading:
+        for line in draft.name_warnings:
             typer.echo(f"warning: {line}.", err=True)
         _ask(
             "Are these names of columns, and no person's values?",
@@ -219,15 +219,15 @@ def _ask(question: str, otherwise: str, advice: str) -> None:
 def _columns(domain: list[str] | None, bands: list[str] | None, folder: Path) -> list[DeclaredColumn]:
     from ..datasets.columns import DeclaredColumn
 
-    listed = [DeclaredColumn.typed_domain(text, folder) for text in domain or ()]
-    return [*listed, *(DeclaredColumn.typed_bands(text) for text in bands or ())]
+    listed = [DeclaredColumn.parse_domain(text, folder) for text in domain or ()]
+    return [*listed, *(DeclaredColumn.parse_bands(text) for text in bands or ())]
 
 
 def _ledger(declared: Declaration) -> Ledger | None:
     from ..ledger.ledger import Ledger
 
     hint = {"dataset": declared.dataset, "unit": declared.unit}
-    return None if declared.ledger_place is None else Ledger.open(declared.ledger_place, hint=hint)
+    return None if declared.ledger_address is None else Ledger.open(declared.ledger_address, hint=hint)
 
 
 def _budget(ledger: Ledger) -> str:
@@ -278,7 +278,7 @@ def plan_declared(
     from ..release.dataset import Dataset
 
     if ledger is not None:
-        raise declared.fixed("ledger")
+        raise declared.fixed_field_error("ledger")
     given = {name: value for name, value in fields.items() if name != "dataset"}
     opened = Dataset.of(declared)
     if data is not None:

@@ -20,7 +20,7 @@ from ..exact.bits import Bits, SecureBits
 from ..ledger.bindings import bind_unit_name, refuse_other_unit_name
 from ..ledger.budget import Cost, amount_text
 from ..ledger.chain import time_text
-from ..ledger.ledger import Ledger, Recorded
+from ..ledger.ledger import Ledger, RecordedAnswer
 from ..report import Json, Report, Result, Section, Terms
 from ..sources.encodings import UTF8
 from .bundle.recorded import recall, recorded_answer
@@ -147,7 +147,7 @@ class LedgerDecision(Result):
 
 
 #: A function that returns the recorded answer to the question of a plan, or None.
-Lookup: TypeAlias = Callable[[Plan, Ledger], Recorded | None]
+Lookup: TypeAlias = Callable[[Plan, Ledger], RecordedAnswer | None]
 
 
 def preview_release(

@@ -15,7 +15,7 @@ from ..datasets.making import refuse_other_terms
 from ..engines.sources import Data, Source, open_source
 from ..errors import InvalidInput, WrongType, arg, call
 from ..ledger.budget import Cost, amount_text
-from ..ledger.ledger import Ledger, Recorded
+from ..ledger.ledger import Ledger, RecordedAnswer
 from ..questions.domains import split_domain
 from ..questions.question import Question, asked_table, read_question
 from ..report import Json, Report, Result
@@ -132,13 +132,13 @@ class Dataset:
     @property
     def ledger_is_missing(self) -> bool:
         """Whether no ledger is declared: plans can be shown, but not released."""
-        return self._book is None and self.declaration.ledger_place is None
+        return self._book is None and self.declaration.ledger_address is None
 
     @property
     def ledger(self) -> Ledger:
         """The ledger that pays; refused if it belongs to another data set or unit."""
         if self._book is None:
-            place = self.declaration.ledger_place
+            place = self.declaration.ledger_address
             if place is None:
                 how = call(
                     f"dc.Ledger.create(path, dataset={self.declaration.dataset!r}, unit=..., epsilon=total)",
@@ -179,7 +179,7 @@ class Dataset:
         declaration = self.declaration
         for name in FIXED:
             if name in fields:
-                raise declaration.fixed(name)
+                raise declaration.fixed_field_error(name)
         sql = self._sql(by, where) if questions is None else questions
         if questions is not None and (by or where is not None):
             raise InvalidInput("the question says what to group by.", f"Leave {arg('by')} and {arg('where')} out.")
@@ -232,7 +232,7 @@ class Dataset:
 
     def _table(self, tables: Sequence[str]) -> str:
         """Return the declared name of the one table that the questions use."""
-        declared_names = {name: self.declaration.table_named(name) for name in tables}
+        declared_names = {name: self.declaration.find_table(name) for name in tables}
         for name, declared_name in declared_names.items():
             if declared_name is None:
                 raise self.declaration.no_table(name)
@@ -251,7 +251,7 @@ class Dataset:
             f"{what} of {name}"
             for what, columns in (("domain", domain), ("bands", bands))
             for name in columns
-            if self.declaration.column_named(name) is not None
+            if self.declaration.find_column(name) is not None
         )
         has_edges = {
             column.casefold(): expression.declared is not None
@@ -260,7 +260,7 @@ class Dataset:
             if expression is not None
         }
         for name in dict.fromkeys(column.casefold() for question in questions for column in question.by):
-            column = self.declaration.column_named(name)
+            column = self.declaration.find_column(name)
             if column is None or name in replaced_columns | discovered_columns or fields.get("groups") is not None:
                 continue
             if column.bands is not None and not has_edges.get(name, False):
@@ -304,9 +304,9 @@ def _by_column(values: Domain | None, what: str) -> dict[str, object]:
         raise InvalidInput(f"a column is given twice in {what}.", "Give it once.", argument=what)
     if what == "bands":
         return dict(split)
-    from ..datasets.written_values import read_written_values
+    from ..datasets.toml_domains import read_toml_domain
 
-    return {name: read_written_values(name, body, Path()) for name, body in split}
+    return {name: read_toml_domain(name, body, Path()) for name, body in split}
 
 
 class BoundPlan(Result):
@@ -327,7 +327,7 @@ class BoundPlan(Result):
         self.plan, self.dataset_object, self.overrides = plan, dataset, overrides
         self.table, self._opened, self._place = table, source, data
         self._preview_answer: list[
-            Recorded | None
+            RecordedAnswer | None
         ] = []  # recorded answer of the last preview, until a release takes it
         self._encoding, self._edition = encoding, edition  # as the user named it; a file's name binds no file
 
@@ -402,7 +402,7 @@ class BoundPlan(Result):
             refuse_other_file(book, self.table, edition, str(self._place))
         return book
 
-    def _recorded_answer(self, plan: Plan, book: Ledger) -> Recorded | None:
+    def _recorded_answer(self, plan: Plan, book: Ledger) -> RecordedAnswer | None:
         """Return the recorded answer; refuse one that may be of another file."""
         recorded = recorded_answer(plan, book)
         if recorded is not None and self._is_unbound(book):

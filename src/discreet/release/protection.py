@@ -79,8 +79,8 @@ class Protection:
 
         A unit is counted in at most ``k = max_groups`` groups, with one row in each, and a row in at most ``c`` of the
         aggregates (``question.most_at_once``): joining or leaving changes ``k c`` cells. A substitution is a leaving
-        and a joining, ``2 k c`` cells (``Relation.moves``), but at most all cells. No cell changes by more than one, since
-        it counts units.
+        and a joining, ``2 k c`` cells (``Relation.moves``), but at most all cells. No cell changes by more than one,
+        since it counts units.
         """
         live = groups.live
         one_way = min(self.max_groups, live) * question.most_at_once
@@ -92,7 +92,8 @@ class Protection:
 
         A node adds up leaves, so that a unit in ``k`` groups changes it by up to ``step = min(k, its leaves)``. With
         ``c`` aggregates at once, the change of a level has L1 norm ``k c``, no entry above ``step``, and so a squared
-        L2 norm of at most ``k c step``. Both double for a substitution, but stay below the change of all nodes together.
+        L2 norm of at most ``k c step``. Both double for a substitution, but are at most the change of all nodes
+        together.
         """
         moves, many = RELATIONS[self.relation].moves, len(question.aggregates)
         one_way = min(self.max_groups, shape.groups.live) * question.most_at_once

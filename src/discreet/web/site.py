@@ -160,7 +160,7 @@ def _by_name(addresses: Iterable[str]) -> dict[str, str]:
 
 def _all_ledgers(settings: PageSettings) -> list[str]:
     """Return the ledgers that were named, and those of the data sets, each once."""
-    declared = (Declaration.open(file).ledger_place for file in settings.datasets)
+    declared = (Declaration.open(file).ledger_address for file in settings.datasets)
     places: dict[str, str] = {}
     for place in (*settings.ledgers, *declared):
         if place is not None:

@@ -273,7 +273,7 @@ class SqliteReports(ReportStore):
     def _connected(self, mode: str) -> sqlite3.Connection:
         settings = _WRITER_SETTINGS if mode == "rw" else {}
         with self._in_words():
-            return connect(self._path, mode, patience=PATIENCE, settings=settings, one_thread=False)
+            return connect(self._path, mode, timeout=PATIENCE, settings=settings, one_thread=False)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Make the tables of an empty file, and refuse a file that holds something else."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ...errors import InvalidInput
-from ...ledger.ledger import Ledger, Recorded
+from ...ledger.ledger import Ledger, RecordedAnswer
 from ...strict_json import read_json
 from ..plan.plan import Plan
 from .released import Release
 
 
-def recorded_answer(plan: Plan, book: Ledger) -> Recorded | None:
+def recorded_answer(plan: Plan, book: Ledger) -> RecordedAnswer | None:
     """The recorded answer to the question of a plan, in whatever order its groups were declared; None if there is none.
 
     Older programs recorded an answer under the request as it was declared; that one is looked for too.
@@ -18,7 +18,7 @@ def recorded_answer(plan: Plan, book: Ledger) -> Recorded | None:
     return book.recorded(plan.declared_key) if found is None and plan.declared_key != plan.key else found
 
 
-def recall(plan: Plan, recorded: Recorded, book: Ledger) -> Release:
+def recall(plan: Plan, recorded: RecordedAnswer, book: Ledger) -> Release:
     """A release from what the ledger recorded: each count goes to the group that has its values."""
     content = read_json(recorded.answer, "the recorded answer")
     asked = recorded.request.get("tables", [])
@@ -36,5 +36,5 @@ def recall(plan: Plan, recorded: Recorded, book: Ledger) -> Release:
     )
 
 
-def _receipt(recorded: Recorded, book: Ledger) -> dict[str, object]:
+def _receipt(recorded: RecordedAnswer, book: Ledger) -> dict[str, object]:
     return {"ledger": book.terms.ledger, "entry": recorded.number, "head": recorded.head, "time": recorded.time}

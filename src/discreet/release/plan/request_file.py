@@ -20,10 +20,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
-from ...datasets.declaration import FIXED, fixed_in
+from ...datasets.declaration import FIXED, fixed_field_error
 from ...datasets.finding import is_declaration
-from ...datasets.places import refuse_password, relative_path, relative_place, resolved_place
-from ...datasets.written_values import read_written_values, written_values
+from ...datasets.locations import refuse_password, relative_location, relative_path, resolve_location
+from ...datasets.toml_domains import read_toml_domain, toml_domain
 from ...errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, named
 from ...exact.rationals import as_fraction
 from ...files import load
@@ -226,7 +226,7 @@ def _check_fields(content: Mapping[str, object]) -> None:
     fixed_by_declaration = {*FIXED} - {"dataset"} if _names_declaration(content) else set()
     for name in content:
         if name in fixed_by_declaration:
-            raise fixed_in(Path(str(content["dataset"])).name, name, name)
+            raise fixed_field_error(Path(str(content["dataset"])).name, name, name)
         if name in STAMP:
             if content[name] != STAMP[name]:
                 raise InvalidInput.must_be(name, f"{STAMP[name]!r}", content[name])
@@ -239,7 +239,7 @@ def _check_fields(content: Mapping[str, object]) -> None:
 def _field(name: str, value: object, folder: Path) -> object:
     """Return a field as a request takes it; resolve files against the folder of the request file."""
     if name == "domain" and isinstance(value, Mapping):
-        return {column: read_written_values(column, values, folder) for column, values in value.items()}
+        return {column: read_toml_domain(column, values, folder) for column, values in value.items()}
     if name == "domain" and isinstance(value, list):
         return dict(_read_domain(text, folder) for text in value)
     if name in _FILES and isinstance(value, str):
@@ -251,7 +251,7 @@ def _field(name: str, value: object, folder: Path) -> object:
 
 def _read_domain(text: object, folder: Path) -> tuple[str, object]:
     column, body = split_domain(text)  # type: ignore[arg-type]  # refuses values that are not text
-    return column, read_written_values(column, body, folder)
+    return column, read_toml_domain(column, body, folder)
 
 
 def find_mechanism(name: str, folder: Path | None = None) -> str | Mechanism | PTable:
@@ -269,7 +269,7 @@ def _address(value: object, name: str, folder: Path) -> str:
     if name == "out":
         refuse_password(text, name, _WHAT)
         return str(folder / text)
-    return resolved_place(text, name, folder, _WHAT)
+    return resolve_location(text, name, folder, _WHAT)
 
 
 # ------------------------------------------------------------------------------------------------ writing
@@ -349,7 +349,7 @@ def _field_json(name: str, value: Any, folder: Path) -> Json:
         if name == "out":
             refuse_password(text, name, _WHAT)
             return relative_path(text, folder)
-        return relative_place(text, name, folder, _WHAT)
+        return relative_location(text, name, folder, _WHAT)
     if (name in _FILES and isinstance(value, str | Path)) or _names_declaration({name: value}):
         return relative_path(value, folder)
     if name == "mechanism" and isinstance(value, str) and Path(value).suffix:
@@ -366,7 +366,7 @@ def _field_json(name: str, value: Any, folder: Path) -> Json:
 
 def _domain_json(domain: Mapping[str, Any] | Sequence[str], folder: Path) -> Json:
     if isinstance(domain, Mapping):
-        return {str(column): _json("domain", written_values(str(column), values)) for column, values in domain.items()}
+        return {str(column): _json("domain", toml_domain(str(column), values)) for column, values in domain.items()}
     split = [split_domain(text) for text in ([domain] if isinstance(domain, str) else domain)]
     if len({column for column, _ in split}) < len(split):
         return [str(text) for text in domain]  # reading it refuses the column that is declared twice

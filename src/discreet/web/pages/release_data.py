@@ -279,7 +279,7 @@ class DeclaredData:
 
         elsewhere = with_dataset(form.sql, fields, bound, form.folder or "bundle")
         origin = f"Declared in {declared.name}."
-        places = (bound.place or "", declared.ledger_place or "")
+        places = (bound.place or "", declared.ledger_address or "")
         return PlannedRelease(
             bound.plan, declared.ledger or "", elsewhere, preview, bound.release, origin, bound.overrides, places
         )
@@ -303,14 +303,14 @@ def _beside(unit: str, columns: Sequence[OfferedColumn]) -> tuple[OfferedColumn,
 
 
 def _declared_table(declared: Declaration, table: str) -> str:
-    name = declared.table_named(table)
+    name = declared.find_table(table)
     if name is None:
         raise declared.no_table(table)
     return name
 
 
 def _offered(name: str, kind: str, declared: Declaration) -> OfferedColumn:
-    column = declared.column_named(name)
+    column = declared.find_column(name)
     if column is None:
         return OfferedColumn(name, kind)
     typed = typed_groups(column)
