@@ -51,7 +51,7 @@ def test_help_says_what_the_fields_say() -> None:
     context = verb.make_context("release", ["SELECT 1"], resilient_parsing=True)
     helps = {one.name: one.help for one in verb.get_params(context)}
     for name, words in FILE_WORDS.items():
-        expected = words.written_help(lambda mention: f"--{mention.name.replace('_', '-')} {mention.value}".rstrip())
+        expected = words.help_text(lambda mention: f"--{mention.name.replace('_', '-')} {mention.value}".rstrip())
         assert helps[name] == expected, name
     shown = re.sub(r"[\s│]+", " ", run("release", "--help", env={"COLUMNS": "4000"}).stdout)
     assert f"{helps['error']}" in shown and "with probability --level." in shown and "With --unit row:" in shown
@@ -79,7 +79,7 @@ def test_forms_have_the_titles_of_the_fields() -> None:
 @pytest.mark.parametrize("name", FILE_WORDS)
 def test_every_field_says_all_that_is_read(name: str) -> None:
     words = FILE_WORDS[name]
-    assert isinstance(words, FieldWords) and words.written_help(str).endswith(".") and words.title and words.schema
-    assert not re.search(r"--\w", words.written_help(str)), "mention other fields by arg(...)"
+    assert isinstance(words, FieldWords) and words.help_text(str).endswith(".") and words.title and words.schema
+    assert not re.search(r"--\w", words.help_text(str)), "mention other fields by arg(...)"
     assert name in LOCATIONS or re.search(rf"(?m)^    (\w+, )?{name}(, \w+)?$", ReleaseRequest.__doc__ or "")
     assert name in LOCATIONS or WORDS[name] is FIELDS[name].metadata["words"]

@@ -255,7 +255,7 @@ def find_dataset(questions: list[str], data: str | None, dataset: str | None) ->
     from ..datasets.declaration import ENDING, Declaration
     from ..datasets.finding import find_declaration, is_declaration
     from ..errors import InvalidInput, arg, named
-    from ..questions.question import asked_table
+    from ..questions.question import table_of_question
 
     if dataset is not None:
         if is_declaration(dataset):
@@ -267,7 +267,7 @@ def find_dataset(questions: list[str], data: str | None, dataset: str | None) ->
                 f"For the dataset file write: {arg('dataset', file)}.",
             )
         return None
-    return None if data is not None else find_declaration(asked_table(questions[0]), Path())
+    return None if data is not None else find_declaration(table_of_question(questions[0]), Path())
 
 
 def plan_declared(

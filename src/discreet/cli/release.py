@@ -32,7 +32,7 @@ class RequestCommand(TyperCommand):
         for parameter in self.params:
             words = FILE_WORDS.get(str(parameter.name))
             if words is not None and isinstance(parameter, TyperOption | TyperArgument):
-                parameter.help = words.written_help(_as_option)
+                parameter.help = words.help_text(_as_option)
         return super().get_params(ctx)
 
 
@@ -148,7 +148,7 @@ class _Asked(NamedTuple):
         """Return the plan, and the data if it is there; a plan can be made for data that is not."""
         from ..addresses import read_address
         from ..engines.sources import open_source
-        from ..questions.question import asked_table
+        from ..questions.question import table_of_question
         from ..release.plan.planning import plan_request, refuse_unnamed_selection
 
         refuse_unnamed_selection(self.data, self.request.edition)
@@ -156,7 +156,7 @@ class _Asked(NamedTuple):
         if not address.may_be_opened:
             return plan_request(self.request, self.data), None
         source = open_source(address)
-        table = asked_table(self.request.questions[0]) if self.names else ""
+        table = table_of_question(self.request.questions[0]) if self.names else ""
         if table.casefold() in self.names:
             source = source.call_table(table)
         return plan_request(self.request, source), source

@@ -216,7 +216,7 @@ def bands_of(bands: tuple[Bands | None, ...], columns: Sequence[int]) -> tuple[B
     return kept if any(kept) else ()
 
 
-def judge_banded(
+def check_banded(
     columns: Sequence[str], kinds: Sequence[str], values: Sequence[Values], bands: Sequence[Bands | None]
 ) -> None:
     """Refuse group columns whose bands and values do not belong together: one name for each band, in their order."""
@@ -448,7 +448,7 @@ def _refused(what: str, instead: str, line: str = _EXAMPLE) -> InvalidInput:
     return InvalidInput(f"{what}.", f"{instead}: {arg('bands', [line])}.", argument="bands")
 
 
-def written_bands(column: str, bands: Bands) -> str:
+def bands_text(column: str, bands: Bands) -> str:
     """Return bands as they are typed, for a message: ``age=18,30,65``."""
     return f"{column}={DeclaredBands(bands).body}"
 

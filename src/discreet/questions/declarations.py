@@ -76,7 +76,7 @@ def declared_values(values: Iterable[object], column: str) -> Values:
     return (*listed, REST) if starred else listed
 
 
-def encoded(column: Sequence[Value], size: int) -> tuple[list[Value], IntArray]:
+def encode_column(column: Sequence[Value], size: int) -> tuple[list[Value], IntArray]:
     """Return the distinct values in order of appearance, and the place of each row's value among them."""
     order = {value: code for code, value in enumerate(dict.fromkeys(column))}
     return list(order), np.fromiter(map(order.__getitem__, column), dtype=np.int64, count=size)

@@ -21,10 +21,20 @@ import numpy as np
 from ..errors import InvalidInput, InWords, WrongType, arg
 from ..exact.arrays import IntArray
 from ..report import Json
-from .bands import BAND, Bands, judge_banded
+from .bands import BAND, Bands, check_banded
 from .codes import find_rows, repeated_row
-from .declarations import declared_columns, declared_table, declared_values, encoded, kind_of, positions_of
-from .domains import INTEGER, MAX_GROUPS, REST, Values, domain_values, has_rest, listed_values, read_table, typed
+from .declarations import declared_columns, declared_table, declared_values, encode_column, kind_of, positions_of
+from .domains import (
+    INTEGER,
+    MAX_GROUPS,
+    REST,
+    Values,
+    domain_values,
+    has_rest,
+    listed_values,
+    read_table,
+    whole_numbers_or_texts,
+)
 from .domains import Value as Value
 from .domains import blanks_removed as blanks_removed
 from .domains import split_domain as split_domain
@@ -76,7 +86,7 @@ class Groups:
             return
         for column, kind, values in zip(self.columns, self.kinds, self.values, strict=True):
             _judge_values(column, kind, values)
-        judge_banded(self.columns, self.kinds, self.values, self.bands)
+        check_banded(self.columns, self.kinds, self.values, self.bands)
         if self.cells is not None:
             object.__setattr__(self, "cells", _judged_cells(self.cells, [len(values) for values in self.values]))
         if self.size > MAX_GROUPS:
@@ -342,7 +352,7 @@ def read_sizes(path: str | Path | Iterable[object], groups: Groups) -> IntArray:
     where = str(path) if isinstance(path, str | Path) else "the sizes"
     heading, columns, size = declared_table(path, (*groups.columns, "size"))
     place = positions_of(heading, ["size"], where)[0]
-    size_texts, codes = encoded(columns.pop(place), size)
+    size_texts, codes = encode_column(columns.pop(place), size)
     for code, value in enumerate(size_texts):
         if not INTEGER.fullmatch(str(value)) or not 0 <= int(str(value)) <= LARGEST_WHOLE:
             row = int(np.argmax(codes == code)) + 1
@@ -462,8 +472,8 @@ def _groups_of_columns(columns: list[Sequence[Value]], size: int, by: Sequence[s
         raise InvalidInput("a list of groups needs GROUP BY columns and at least one group.", argument="groups")
     values, codes = [], np.empty((size, len(by)), dtype=np.int64)
     for k, column in enumerate(columns):
-        distinct, codes[:, k] = encoded(column, size)
-        values.append(tuple(typed(distinct) if as_texts else distinct))
+        distinct, codes[:, k] = encode_column(column, size)
+        values.append(tuple(whole_numbers_or_texts(distinct) if as_texts else distinct))
     kinds = tuple(kind_of(distinct, column) for distinct, column in zip(values, by, strict=True))
     return Groups(tuple(by), kinds, tuple(values), codes)
 
@@ -484,7 +494,7 @@ def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], s
     table = np.empty((size, len(chosen)), dtype=np.int64)
     for k, column in enumerate(chosen):
         order = {value: code for code, value in enumerate(groups.values[column])}
-        distinct, codes = encoded(columns[k], size)
+        distinct, codes = encode_column(columns[k], size)
         if groups.kinds[column] == "integer":
             distinct = [int(v) if isinstance(v, str) and INTEGER.fullmatch(v) else v for v in distinct]
         table[:, k] = np.array([order.get(value, -1) for value in distinct], dtype=np.int64)[codes]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput
 from ..sources.parsing import duckdb_sql
-from .conditions import bare, only, refused, shown
+from .conditions import bare, excerpt, only, refusal
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
@@ -57,14 +57,14 @@ def read_levels(group: Expression | None, position: Callable[[Expression], int])
     levels: list[frozenset[int]] = [frozenset()]
     for item in group.expressions:
         levels = _limited(one | other for one in levels for other in _sets(bare(item), position))
-    return ordered(levels, len(frozenset().union(*levels)))
+    return order_levels(levels, len(frozenset().union(*levels)))
 
 
-def ordered(levels: Iterable[Iterable[int]], columns: int) -> Levels:
+def order_levels(levels: Iterable[Iterable[int]], columns: int) -> Levels:
     """Return levels in their order, the finest first; none if there is only one."""
     unique_levels = sorted({tuple(sorted(set(level))) for level in levels}, key=lambda level: (-len(level), level))
     if unique_levels and len(unique_levels[0]) < columns:
-        raise refused(
+        raise refusal(
             "no level of GROUPING SETS has all columns, and people are counted there first",
             "Add one with all of them, or ask each level as a question of its own.",
         )
@@ -81,7 +81,7 @@ def with_totals(columns: Sequence[str], totals: Iterable[str], find: Callable[[s
     if not summed:
         raise InvalidInput("totals names no column.", "Name those to sum over, or all.", argument="totals")
     left_out = [set(one) for size in range(len(summed) + 1) for one in combinations(sorted(summed), size)]
-    return ordered(_limited(frozenset(range(len(columns))) - one for one in left_out), len(columns))
+    return order_levels(_limited(frozenset(range(len(columns))) - one for one in left_out), len(columns))
 
 
 def levels_text(levels: Levels, columns: Sequence[str]) -> str:
@@ -146,13 +146,13 @@ def _limited(levels: Iterable[frozenset[int]]) -> list[frozenset[int]]:
 
 
 def _too_many() -> InvalidInput:
-    return refused(f"that is more than {MAX_LEVELS} levels", "Use ROLLUP, or name the levels by GROUPING SETS.")
+    return refusal(f"that is more than {MAX_LEVELS} levels", "Use ROLLUP, or name the levels by GROUPING SETS.")
 
 
 def refuse_stray_grouping(item: Expression, levels: Levels) -> None:
     """Refuse GROUPING() where every row is of one level."""
     if not levels:
-        raise refused(
-            f"{shown(item)} distinguishes totals from groups, but the question has no totals",
+        raise refusal(
+            f"{excerpt(item)} distinguishes totals from groups, but the question has no totals",
             "Leave it out, or group by ROLLUP (...).",
         )

@@ -17,7 +17,7 @@ from ..errors import InvalidInput, WrongType, arg, call
 from ..ledger.budget import Cost, amount_text
 from ..ledger.ledger import Ledger, RecordedAnswer
 from ..questions.domains import split_domain
-from ..questions.question import Question, asked_table, read_question
+from ..questions.question import Question, read_question, table_of_question
 from ..report import Json, Report, Result
 from ..sources.encodings import UTF8, read_encoding
 from ..sources.sql import quoted
@@ -227,7 +227,7 @@ class Dataset:
         if len(units) == 1:  # then questions can be parsed before their table is known
             questions = [read_question(text, unit=next(iter(units))) for text in texts]
             return self._table([question.table for question in questions]), questions
-        table = self._table(list(map(asked_table, texts)))
+        table = self._table(list(map(table_of_question, texts)))
         return table, [read_question(text, unit=declaration.unit_of(table)) for text in texts]
 
     def _table(self, tables: Sequence[str]) -> str:

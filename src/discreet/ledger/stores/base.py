@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...databases.failures import write_with_retries
-from ...sources.packed import TooLarge, unpack_zlib
+from ...sources.packed import UnpackedTooLarge, unpack_zlib
 from ..chain import EventRow, digest_of
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ class StoreSession(ABC):
             return None
         try:
             content = unpack_zlib(packed, min(max(size, 0), MAX_CONTENT_BYTES))  # at most the stated size
-        except (zlib.error, TooLarge):
+        except (zlib.error, UnpackedTooLarge):
             return None
         return content if digest_of(content) == digest else None
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...errors import InvalidInput, call
 from ...plots.counts import label
-from ...questions.bands import written_bands
+from ...questions.bands import bands_text
 from ...questions.groups import Groups
 from ...questions.question import Question
 from ..bundle.released import Release
@@ -98,7 +98,7 @@ def _refuse_other_groups(mine: Groups, theirs: Groups, name: str, other: str) ->
 
 def _edges(groups: Groups) -> str:
     columns = zip(groups.columns, groups.bands, strict=bool(groups.bands))
-    return ", ".join(written_bands(column, bands) for column, bands in columns if bands is not None)
+    return ", ".join(bands_text(column, bands) for column, bands in columns if bands is not None)
 
 
 def _labels(groups: Groups) -> list[tuple[object, ...]]:

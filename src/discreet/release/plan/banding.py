@@ -45,7 +45,7 @@ def _bands_of(draft: Draft, bands_by_column: Mapping[str, DeclaredBands]) -> dic
                 f"{heading!r} is the name of some bands and of a column of the table.",
                 "Give the bands another name.",
             )
-        bands[column] = replace(band.settled(column, bands.get(column)), heading=heading)
+        bands[column] = replace(band.complete(column, bands.get(column)), heading=heading)
     return bands
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ...errors import InvalidInput, Writer, WrongType, named, written
+from ...errors import InvalidInput, Writer, WrongType, named, write_mentions
 from ...exact.integers import is_integer
 from ...exact.rationals import Number, as_fraction
 from ...mechanism import Mechanism
@@ -38,9 +38,9 @@ class FieldWords:
     schema: Mapping[str, Json]
     comment: str = ""
 
-    def written_help(self, write: Writer) -> str:
+    def help_text(self, write: Writer) -> str:
         """Return the sentence of help; ``write`` renders the fields that it mentions."""
-        return written(self.help if isinstance(self.help, str) else self.help(), write)
+        return write_mentions(self.help if isinstance(self.help, str) else self.help(), write)
 
 
 def field_words(

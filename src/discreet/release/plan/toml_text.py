@@ -47,7 +47,7 @@ def _comment(name: str) -> Iterator[str]:
 def request_schema() -> dict[str, Json]:
     """Return the JSON schema of request files, which ``schemas/request-file.json`` holds."""
     properties = {
-        name: {"description": words.written_help(_in_files), **words.schema} for name, words in FILE_WORDS.items()
+        name: {"description": words.help_text(_in_files), **words.schema} for name, words in FILE_WORDS.items()
     }
     stamp = {name: {"const": value} for name, value in STAMP.items()}
     a_file: dict[str, Json] = {"type": "string", "pattern": r"\.[Tt][Oo][Mm][Ll]$"}
