@@ -1,7 +1,7 @@
 """Differences between operating systems: file locks, limits of a process, private files, forks.
 
 POSIX systems have ``fcntl`` and ``resource``; Windows has neither. Nothing else in the package imports them, and every
-function here works on both. What a system cannot bound is returned, so that the caller can say so.
+function here works on both. The result tells the caller what the system cannot bound.
 """
 
 from __future__ import annotations

@@ -267,7 +267,7 @@ def test_a_forked_child_may_use_its_parents_ledger(used: Ledger) -> None:
 
 
 def test_a_writer_that_takes_too_long_is_reported(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_store, "LOCK_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(ledger_store, "LOCK_SECONDS", 0.05)
     other = sqlite3.connect(ledger.name, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     for use in (lambda: pay(ledger, "q"), ledger.verify):  # being in use is nothing against a ledger

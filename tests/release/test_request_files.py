@@ -152,6 +152,8 @@ def test_files_are_found_from_the_request(tmp_path, monkeypatch):
     plan = dc.plan_release(found.request, data=found.data)
     assert plan.cells == 2 and Path(found.out).resolve() == tmp_path / "out" / "by_site"
     assert set(found.locations) == {"data", "ledger", "out"}
+    with pytest.warns(DeprecationWarning, match="places is now locations"):
+        assert found.places == found.locations
 
 
 def test_addresses_keep_their_scheme_and_passwords_are_refused(tmp_path):

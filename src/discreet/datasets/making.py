@@ -221,11 +221,8 @@ def _unused_ledger(
         except UnreadableFile:
             ledger = None
         if ledger is not None and not ledger.entries():
-            terms, same = (
-                ledger.terms,
-                LedgerTerms.new(declaration.dataset, declaration.unit, relation, budget, delta, "sum"),
-            )
-            if replace(same, ledger=terms.ledger, key=terms.key) == terms:
+            same = LedgerTerms.new(declaration.dataset, declaration.unit, relation, budget, delta, "sum")
+            if replace(same, ledger=ledger.terms.ledger, key=ledger.terms.key) == ledger.terms:
                 return ledger, False
         raise InvalidInput(
             f"{address} exists already, and a ledger is never overwritten.", f"Use it: {arg('ledger', address)}."
@@ -239,14 +236,13 @@ def _unused_ledger(
 def refuse_other_terms(ledger: Ledger, declaration: Declaration) -> None:
     """Refuse a ledger of another data set or unit than the declaration's."""
     terms = ledger.terms
-    for what, of_ledger, of_declaration in (
+    for what, actual, expected in (
         ("data set", terms.dataset, declaration.dataset), ("unit", terms.unit, declaration.unit),
     ):  # fmt: skip
-        if of_ledger != of_declaration:
+        if actual != expected:
             raise InvalidInput(
-                f"the ledger {ledger.name} is for the {what} {of_ledger!r}, and {declaration.name} declares "
-                f"{of_declaration!r}.",
-                f"Name the ledger of this {what}, or declare the {what} {of_ledger}.",
+                f"the ledger {ledger.name} is for the {what} {actual!r}, and {declaration.name} declares {expected!r}.",
+                f"Name the ledger of this {what}, or declare the {what} {actual}.",
                 argument="ledger",
             )
 
@@ -285,28 +281,26 @@ def check_dataset(declaration: Declaration) -> tuple[str, ...]:
 
 def add_columns(path: Path, columns: Sequence[DeclaredColumn]) -> Declaration:
     """Add public values of columns to a declaration; keep its other lines and comments."""
-    declaration = Declaration.open(path)
+    dataset = Declaration.open(path)
     text = path.read_text(encoding="utf-8")
     sources = [
-        open_source(declaration.data_of(table), encoding=declaration.encoding_of(table)).call_table(table)
-        for table in declaration.tables
+        open_source(dataset.data_of(table), encoding=dataset.encoding_of(table)).call_table(table)
+        for table in dataset.tables
     ]
     names = list(dict.fromkeys(name for source in sources for name in source.column_names()))
     lines = []
     for column in columns:
         name = spell_column(column.name, sorted(names), "domain" if column.bands is None else "bands")
-        if declaration.find_column(name) is not None:
+        if dataset.find_column(name) is not None:
             raise InvalidInput(
-                f"{declaration.name} declares {name!r} already.",
-                f"Edit {declaration.name} to change it.",
-                argument="domain",
+                f"{dataset.name} declares {name!r} already.", f"Edit {dataset.name} to change it.", argument="domain"
             )
         lines.append(f"{toml_key(name)} = {toml_value(column.to_toml())}")
         text = re.sub(rf"(?m)^# {re.escape(toml_key(name))} = *\n", "", text)
     new_text = _with_lines(text, lines)
-    declaration = Declaration.from_text(new_text, path)
+    dataset = Declaration.from_text(new_text, path)
     replace_file(path, new_text)
-    return declaration
+    return dataset
 
 
 def _with_lines(text: str, lines: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..report import Json
 
 #: Maximum characters of a line; longer ones are folded.
-_MAX_LINE_CHARACTERS = 88
+_WIDTH = 88
 
 
 def toml_key(name: str) -> str:
@@ -29,7 +29,7 @@ def _text(text: str) -> str:
 def toml_value(value: Json) -> str:
     """Return a TOML value, on several lines where it is long."""
     if isinstance(value, str):
-        return _text(value) if len(value) <= _MAX_LINE_CHARACTERS and "\n" not in value else _fold(value)
+        return _text(value) if len(value) <= _WIDTH and "\n" not in value else _fold(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -39,11 +39,7 @@ def toml_value(value: Json) -> str:
     assert isinstance(value, Sequence)
     items = [toml_value(one) for one in value]
     line = f"[{', '.join(items)}]"
-    return (
-        line
-        if len(line) <= _MAX_LINE_CHARACTERS and "\n" not in line
-        else "[\n" + "".join(f"  {one},\n" for one in items) + "]"
-    )
+    return line if len(line) <= _WIDTH and "\n" not in line else "[\n" + "".join(f"  {one},\n" for one in items) + "]"
 
 
 def _fold(text: str) -> str:
@@ -57,10 +53,8 @@ def _fold(text: str) -> str:
 
 def _wrap(line: str) -> Iterator[str]:
     """Yield a line in pieces that end in a blank and a backslash, cut before words only."""
-    while len(line) > _MAX_LINE_CHARACTERS and (
-        cuts := [
-            match.end() for match in re.finditer(r"[^\s\\] (?=[^\s\\])", line) if match.end() <= _MAX_LINE_CHARACTERS
-        ]
+    while len(line) > _WIDTH and (
+        cuts := [match.end() for match in re.finditer(r"[^\s\\] (?=[^\s\\])", line) if match.end() <= _WIDTH]
     ):
         yield line[: cuts[-1]] + "\\"
         line = line[cuts[-1] :]

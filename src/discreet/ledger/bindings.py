@@ -13,7 +13,7 @@ from .ledger import Ledger
 
 
 def bound_value(ledger: Ledger, what: Sequence[str]) -> str | None:
-    """Return the value bound to ``what``; None if there is none."""
+    """Return the value bound to ``what``, or None."""
     recorded = ledger.recorded(_key(what))
     return None if recorded is None else recorded.answer.decode()
 

@@ -196,7 +196,7 @@ class Books:
     # -------------------------------------------------------------------------------------------- checkpoints
 
     def _state(self, earlier: Sequence[str]) -> dict[str, Any]:
-        """Return what a checkpoint after the events so far must state."""
+        """Return the content of a checkpoint after these events."""
         assert self.first is not None
         spent = self.tally.to_json()
         return {"first": self.first.hash, "spent": spent, "answered": self.answered, "earlier": list(earlier)}

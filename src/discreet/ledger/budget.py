@@ -231,11 +231,9 @@ class Cost:
         return {"epsilon": exact_text(self.epsilon), "delta": exact_text(self.delta), "rho": rho}
 
     @classmethod
-    def from_json(cls, content: Mapping[str, object]) -> Cost:
-        rho = content["rho"]
-        return cls(
-            read_exact(content["epsilon"]), read_exact(content["delta"]), None if rho is None else read_exact(rho)
-        )
+    def from_json(cls, data: Mapping[str, object]) -> Cost:
+        rho = data["rho"]
+        return cls(read_exact(data["epsilon"]), read_exact(data["delta"]), None if rho is None else read_exact(rho))
 
 
 def _with_short_denominator(value: Fraction) -> Fraction:

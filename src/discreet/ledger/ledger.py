@@ -302,23 +302,22 @@ class Ledger:
 
         ``fresh`` and ``paid`` of the result tell which.
         """
-        reservation = self.reserve(key, request, cost)
-        if isinstance(reservation, RecordedAnswer):
-            return reservation
+        entry = self.reserve(key, request, cost)
+        if isinstance(entry, RecordedAnswer):
+            return entry
         try:
-            self.mark_opened(reservation)
+            self.mark_opened(entry)
         except UnreadableFile as problem:
             raise type(problem)(
                 f"opening failed: {problem.message} No row was read.",
-                f"Give the reservation back with:\n  {release_line(self.name, reservation.number)}",
+                f"Give the reservation back with:\n  {release_line(self.name, entry.number)}",
             ) from None
         answer = draw()
         try:
-            return self.commit(reservation, answer)
+            return self.commit(entry, answer)
         except UnreadableFile as problem:
             raise type(problem)(
-                f"recording failed: {problem.message} The answer was not kept; reservation "
-                f"{reservation.number} stays spent."
+                f"recording failed: {problem.message} The answer was not kept; reservation {entry.number} stays spent."
             ) from None
 
     # -------------------------------------------------------------------------------------------- the books

@@ -17,7 +17,7 @@ from .chain import Event, time_text
 from .entries import LedgerEntry
 
 #: Maximum characters of a question and of an edition; the rest is cut.
-_MAX_QUESTION_CHARACTERS, _MAX_EDITION_CHARACTERS = 70, 60
+_QUESTION_WIDTH, _EDITION_WIDTH = 70, 60
 
 #: States of reservations without an answer -> their meaning.
 _MEANING_OF_STATE = {
@@ -168,16 +168,14 @@ def _amount(of: Cost | LedgerTerms, what: str) -> Fraction:
 def _edition(entry: LedgerEntry) -> str:
     """Return the edition of an entry in printable characters; empty if it has none."""
     text = entry.request.get("edition")
-    return (
-        "".join(c if c.isprintable() else " " for c in text)[:_MAX_EDITION_CHARACTERS] if isinstance(text, str) else ""
-    )
+    return "".join(c if c.isprintable() else " " for c in text)[:_EDITION_WIDTH] if isinstance(text, str) else ""
 
 
 def _question(entry: LedgerEntry) -> str:
     """Return the question of an entry on one line of printable characters; its key if the request has no text."""
     text = " · ".join(_texts(entry.request)) or entry.reservation.key
     text = "".join(c if c.isprintable() else " " for c in text)
-    return text if len(text) <= _MAX_QUESTION_CHARACTERS else text[: _MAX_QUESTION_CHARACTERS - 1] + "…"
+    return text if len(text) <= _QUESTION_WIDTH else text[: _QUESTION_WIDTH - 1] + "…"
 
 
 def _texts(request: Mapping[str, object]) -> Iterator[str]:

@@ -36,11 +36,11 @@ from .expressions import (
     INTEGERS,
     LARGEST_WHOLE,
     READINGS,
-    ColumnTerm,
     Compare,
     Literal,
     Member,
     Missing,
+    SqlTerm,
     Test,
     atoms,
     comparison,
@@ -81,7 +81,7 @@ class Condition:
         names = set()
         for atom in atoms(self.test):
             names.add(atom.left.column)
-            if isinstance(atom, Compare) and isinstance(atom.right, ColumnTerm):
+            if isinstance(atom, Compare) and isinstance(atom.right, SqlTerm):
                 names.add(atom.right.column)
         return frozenset(names)
 
@@ -120,12 +120,12 @@ def only(node: Expression, *allowed: str) -> None:
     for key, value in node.args.items():
         if key not in allowed and value is not None and value is not False and value != []:
             raise refusal(
-                f"{excerpt(node)} has a part that is not accepted ({key.strip('_')})",
+                f"{piece(node)} has a part that is not accepted ({key.strip('_')})",
                 "Leave it out.",
             )
 
 
-def excerpt(node: object) -> str:
+def piece(node: object) -> str:
     """Return a piece of the request, short enough for a message."""
     text = " ".join(str(duckdb_sql(cast("Expression", node)) if hasattr(node, "sql") else node).split())
     return repr(text if len(text) <= 60 else text[:57] + "...")
@@ -171,13 +171,13 @@ _REFUSED_NODES = {
 
 def _refused(node: Expression) -> InvalidInput:
     name = type(node).__name__
-    if name.startswith(("Current", "Localtime")) or excerpt(node).lower()[1:].startswith(("now(", "today(", "uuid(")):
+    if name.startswith(("Current", "Localtime")) or piece(node).lower()[1:].startswith(("now(", "today(", "uuid(")):
         return refusal(
-            f"{excerpt(node)} is refused: it changes from one moment to the next",
+            f"{piece(node)} is refused: it changes from one moment to the next",
             "Write the date or moment itself: DATE '2020-01-31'.",
         )
     why, instead = _REFUSED_NODES.get(name, ("it is not one of the accepted tests", _ACCEPTED_TESTS))
-    return refusal(f"{excerpt(node)} is refused: {why}", instead)
+    return refusal(f"{piece(node)} is refused: {why}", instead)
 
 
 class _Reader:
@@ -213,7 +213,7 @@ class _Reader:
         if name == "Column":
             return self.compare(node, "=", None)
         if self.is_term(node):
-            raise refusal(f"{excerpt(node)} alone is not a condition", "Compare it with a literal.")
+            raise refusal(f"{piece(node)} alone is not a condition", "Compare it with a literal.")
         raise _refused(node)
 
     def compare(self, left: Expression, op: str, right: Expression | None, only_is: bool = False) -> Test:
@@ -226,10 +226,10 @@ class _Reader:
                 return Missing(self.term(left))
             if op == "IS DISTINCT FROM":
                 return Missing(self.term(left), False)
-            raise refusal(f"{excerpt(left)} {op} NULL is never true", "Write IS NULL or IS NOT NULL.")
+            raise refusal(f"{piece(left)} {op} NULL is never true", "Write IS NULL or IS NOT NULL.")
         if only_is and type(right).__name__ != "Boolean":
             raise refusal(
-                f"IS {excerpt(right)} is not understood", "Write IS NULL, IS TRUE, IS FALSE or IS NOT DISTINCT FROM."
+                f"IS {piece(right)} is not understood", "Write IS NULL, IS TRUE, IS FALSE or IS NOT DISTINCT FROM."
             )
         if self.is_term(right) and not self.is_term(left):
             left, right, op = right, left, FLIPPED.get(op, op)
@@ -240,8 +240,7 @@ class _Reader:
         other = self.term(right)
         if term.type is None or term.type != other.type or term.function != "TRY_CAST" or other.function != "TRY_CAST":
             raise refusal(
-                f"{excerpt(left)[1:-1]} {op} {excerpt(right)[1:-1]} compares two columns, whose types could clash on a "
-                "row",
+                f"{piece(left)[1:-1]} {op} {piece(right)[1:-1]} compares two columns, whose types could clash on a row",
                 f"Put a text in single quotes: '{getattr(right, 'name', 'text')}'; or read both columns as one type: "
                 "TRY_CAST(a AS DOUBLE) < TRY_CAST(b AS DOUBLE).",
             )
@@ -254,11 +253,11 @@ class _Reader:
         pattern = bare(node.expression)
         if type(pattern).__name__ != "Literal" or not pattern.args.get("is_string"):
             raise refusal(
-                f"the pattern {excerpt(pattern)} is not a text in quotes", "Write LIKE 'abc%', and OR between several."
+                f"the pattern {piece(pattern)} is not a text in quotes", "Write LIKE 'abc%', and OR between several."
             )
         if "\\" in str(pattern.this):
             raise refusal(
-                f"the pattern {excerpt(pattern)} holds a backslash, which engines read differently",
+                f"the pattern {piece(pattern)} holds a backslash, which engines read differently",
                 "Write _ in its place, which stands for any one character.",
             )
         test = _checked(Compare(self.term(node.this), op, Literal("VARCHAR", str(pattern.this))))
@@ -266,7 +265,7 @@ class _Reader:
 
     def member(self, node: Expression) -> Test:
         if node.args.get("query") is not None or node.args.get("field") is not None or node.args.get("unnest"):
-            raise refusal(f"{excerpt(node)} does not list values", "List the values: IN ('a', 'b').")
+            raise refusal(f"{piece(node)} does not list values", "List the values: IN ('a', 'b').")
         only(node, "this", "expressions")
         term = self.term(node.this)
         literals = []
@@ -277,10 +276,10 @@ class _Reader:
                     "NULL in a list never matches, and makes NOT IN match nothing", "Write OR column IS NULL."
                 )
             if self.is_term(item):
-                raise refusal(f"{excerpt(item)} in a list is not a literal", "List literals only: IN ('a', 'b').")
+                raise refusal(f"{piece(item)} in a list is not a literal", "List literals only: IN ('a', 'b').")
             literals.append(self.literal(item))
         if not literals:
-            raise refusal(f"{excerpt(node)} lists nothing", "List at least one value.")
+            raise refusal(f"{piece(node)} lists nothing", "List at least one value.")
         if len(kinds := sorted({literal.type for literal in literals})) > 1:
             raise refusal(f"a list mixes {listed(kinds)}", "Write all its values in quotes, or none.")
         for literal in literals:
@@ -296,25 +295,25 @@ class _Reader:
             return True
         return name in ("Column", "Lower", "Upper", "Trim", "Coalesce")
 
-    def term(self, node: Expression) -> ColumnTerm:
+    def term(self, node: Expression) -> SqlTerm:
         node = bare(node)
         name = type(node).__name__
         if name == "Column":
-            return ColumnTerm("", column_name(node, self.tables))
+            return SqlTerm("", column_name(node, self.tables))
         if name in ("Lower", "Upper", "Trim"):
             only(node, "this")
             inner = self.term(node.this)
             if inner.type not in (None, "VARCHAR"):
-                raise refusal(f"{excerpt(node)} treats a {inner.type} as text", f"Write {name.upper()}(column).")
-            return ColumnTerm(name.upper(), inner.column, inner, "VARCHAR")
+                raise refusal(f"{piece(node)} treats a {inner.type} as text", f"Write {name.upper()}(column).")
+            return SqlTerm(name.upper(), inner.column, inner, "VARCHAR")
         if name == "Coalesce":
             only(node, "this", "expressions")
             inner = self.term(node.this)
             if len(node.expressions) != 1 or self.is_term(node.expressions[0]):
-                raise refusal(f"{excerpt(node)} is not a column and one literal", "Write COALESCE(column, literal).")
+                raise refusal(f"{piece(node)} is not a column and one literal", "Write COALESCE(column, literal).")
             default = self.literal(node.expressions[0])
             _checked(Compare(inner, "=", default))
-            return ColumnTerm("COALESCE", inner.column, inner, inner.type or default.type, default)
+            return SqlTerm("COALESCE", inner.column, inner, inner.type or default.type, default)
         if name == "TryCast":
             only(node, "this", "to", "safe")
             only(node.args["to"], "this", "nested")
@@ -322,16 +321,16 @@ class _Reader:
             inner = self.term(node.this)
             if type_ is None:
                 raise refusal(
-                    f"the type in {excerpt(node)} is not accepted", f"Read the column as {', '.join(READINGS)}."
+                    f"the type in {piece(node)} is not accepted", f"Read the column as {', '.join(READINGS)}."
                 )
             if inner.type not in (None, "VARCHAR"):
                 raise refusal(
-                    f"{excerpt(node)} reads what was already read as {inner.type}", "Write one TRY_CAST(column AS ...)."
+                    f"{piece(node)} reads what was already read as {inner.type}", "Write one TRY_CAST(column AS ...)."
                 )
-            return ColumnTerm("TRY_CAST", inner.column, inner, type_)
+            return SqlTerm("TRY_CAST", inner.column, inner, type_)
         signed = name == "Neg" and type(bare(node.this)).__name__ == "Literal"
         if signed or name in ("Literal", "Boolean", "Null") or (name == "Cast" and not self.is_term(node)):
-            raise refusal(f"{excerpt(node)} is in the place of a column", "Compare a column with a literal.")
+            raise refusal(f"{piece(node)} is in the place of a column", "Compare a column with a literal.")
         raise _refused(node)
 
     def literal(self, node: Expression) -> Literal:
@@ -362,10 +361,10 @@ def column_name(node: Expression, tables: frozenset[str]) -> str:
     only(node, "this", "table")
     table = node.args.get("table")
     if type(node.this).__name__ != "Identifier":
-        raise refusal(f"{excerpt(node)} is not a column", "Name one column.")
+        raise refusal(f"{piece(node)} is not a column", "Name one column.")
     if table is not None and table.name.lower() not in tables:
         raise refusal(
-            f"{excerpt(node)} names a table or a field that is not in the question", "Write the column's name alone."
+            f"{piece(node)} names a table or a field that is not in the question", "Write the column's name alone."
         )
     only(node.this, "this", "quoted")
     if not node.this.name:
@@ -429,16 +428,16 @@ def _checked(test: Compare) -> Compare:
     if term.type in INTEGERS and literal.type == "DOUBLE":
         if not isinstance(literal.value, int) or not -INTEGERS[term.type] <= literal.value < INTEGERS[term.type]:
             raise refusal(
-                f"{excerpt(test.text)} compares {term.type} with a number that is not one", "Read the column as DOUBLE."
+                f"{piece(test.text)} compares {term.type} with a number that is not one", "Read the column as DOUBLE."
             )
     elif term.type not in (None, literal.type):
         what = "text" if literal.type == "VARCHAR" else f"a {literal.type} literal"
-        raise refusal(f"{excerpt(test.text)} compares a {term.type} with {what}", "Write a literal of that type.")
+        raise refusal(f"{piece(test.text)} compares a {term.type} with {what}", "Write a literal of that type.")
     elif literal.type == "DOUBLE" and isinstance(literal.value, int) and abs(literal.value) > LARGEST_WHOLE:
         raise refusal(
-            f"{excerpt(test.text)} compares with a whole number beyond 2^53, which is not exact in a double",
+            f"{piece(test.text)} compares with a whole number beyond 2^53, which is not exact in a double",
             "Write it in quotes to compare as text, or TRY_CAST(column AS BIGINT).",
         )
     if literal.type == "BOOLEAN" and test.op in FLIPPED:
-        raise refusal(f"{excerpt(test.text)} compares truth values by size", "Write = TRUE or = FALSE.")
+        raise refusal(f"{piece(test.text)} compares truth values by size", "Write = TRUE or = FALSE.")
     return test

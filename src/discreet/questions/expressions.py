@@ -78,7 +78,7 @@ class Literal:
 
 
 @dataclass(frozen=True)
-class ColumnTerm:
+class SqlTerm:
     """A column, or what LOWER, UPPER, TRIM, COALESCE and TRY_CAST make of a term.
 
     ``function`` is empty for a column; ``type`` is None for a column that takes the type of the literal it meets.
@@ -86,7 +86,7 @@ class ColumnTerm:
 
     function: str
     column: str
-    inner: ColumnTerm | None = None
+    inner: SqlTerm | None = None
     type: str | None = None
     default: Literal | None = None
 
@@ -103,25 +103,25 @@ class ColumnTerm:
         """True if the term is NULL wherever its column is."""
         return self.default is None and (self.inner is None or self.inner.never_fills_in)
 
-    def rename(self, names: Callable[[str], str]) -> ColumnTerm:
+    def rename(self, names: Callable[[str], str]) -> SqlTerm:
         inner = None if self.inner is None else self.inner.rename(names)
-        return ColumnTerm(self.function, names(self.column), inner, self.type, self.default)
+        return SqlTerm(self.function, names(self.column), inner, self.type, self.default)
 
 
 @dataclass(frozen=True)
 class Compare:
     """``term op literal``, or two terms that are read as the same type."""
 
-    left: ColumnTerm
+    left: SqlTerm
     op: str
-    right: Literal | ColumnTerm
+    right: Literal | SqlTerm
 
     @property
     def text(self) -> str:
         return f"{self.left.text} {self.op} {self.right.text}"
 
     def rename(self, names: Callable[[str], str]) -> Compare:
-        right = self.right.rename(names) if isinstance(self.right, ColumnTerm) else self.right
+        right = self.right.rename(names) if isinstance(self.right, SqlTerm) else self.right
         return comparison(self.left.rename(names), self.op, right)
 
     def negation(self) -> Test:
@@ -132,7 +132,7 @@ class Compare:
 class Member:
     """``term [NOT] IN (literals)``: at least two, sorted, each once."""
 
-    left: ColumnTerm
+    left: SqlTerm
     literals: tuple[Literal, ...]
     inside: bool = True
 
@@ -152,7 +152,7 @@ class Member:
 class Missing:
     """``term IS [NOT] NULL``: of a column itself, or of a reading that may not succeed."""
 
-    left: ColumnTerm
+    left: SqlTerm
     missing: bool = True
 
     @property
@@ -167,7 +167,7 @@ class Missing:
 
 
 @dataclass(frozen=True)
-class Junction:
+class AndOr:
     """``a AND b AND ...`` or ``a OR b OR ...``: at least two, none of the same word, each once, in one order."""
 
     word: str
@@ -175,9 +175,7 @@ class Junction:
 
     @property
     def text(self) -> str:
-        return f" {self.word} ".join(
-            f"({part.text})" if isinstance(part, Junction) else part.text for part in self.parts
-        )
+        return f" {self.word} ".join(f"({part.text})" if isinstance(part, AndOr) else part.text for part in self.parts)
 
     def rename(self, names: Callable[[str], str]) -> Test:
         return join_tests(self.word, [part.rename(names) for part in self.parts])
@@ -187,7 +185,7 @@ class Junction:
         return join_tests("OR" if self.word == "AND" else "AND", [part.negation() for part in self.parts])
 
 
-Test = Compare | Member | Missing | Junction
+Test = Compare | Member | Missing | AndOr
 
 
 def join_tests(word: str, parts: list[Test]) -> Test:
@@ -198,21 +196,21 @@ def join_tests(word: str, parts: list[Test]) -> Test:
     """
     flat: list[Test] = []
     for part in parts:
-        flat.extend(part.parts if isinstance(part, Junction) and part.word == word else [part])
+        flat.extend(part.parts if isinstance(part, AndOr) and part.word == word else [part])
     distinct = sorted(dict.fromkeys(flat), key=_order)
-    return distinct[0] if len(distinct) == 1 else Junction(word, tuple(distinct))
+    return distinct[0] if len(distinct) == 1 else AndOr(word, tuple(distinct))
 
 
-def comparison(left: ColumnTerm, op: str, right: Literal | ColumnTerm) -> Compare:
+def comparison(left: SqlTerm, op: str, right: Literal | SqlTerm) -> Compare:
     """Return a comparison; of two terms, always the same one stands on the left."""
-    if isinstance(right, ColumnTerm) and right.text < left.text:
+    if isinstance(right, SqlTerm) and right.text < left.text:
         return Compare(right, FLIPPED.get(op, op), left)
     return Compare(left, op, right)
 
 
 def _order(test: Test) -> tuple[object, ...]:
     """Return the sort key of a test: by column, then by value, so that a range is read from its lower end."""
-    if isinstance(test, Junction):
+    if isinstance(test, AndOr):
         return (1, test.text)
     first = test.literals[0] if isinstance(test, Member) else test.right if isinstance(test, Compare) else None
     value = (first.type, first.value) if isinstance(first, Literal) else ("", 0)
@@ -221,18 +219,18 @@ def _order(test: Test) -> tuple[object, ...]:
 
 def atoms(test: Test) -> Iterator[Compare | Member | Missing]:
     """Yield the tests that are not made of others."""
-    if isinstance(test, Junction):
+    if isinstance(test, AndOr):
         for part in test.parts:
             yield from atoms(part)
     else:
         yield test
 
 
-def depth(part: Test | ColumnTerm | Literal) -> int:
+def depth(part: Test | SqlTerm | Literal) -> int:
     """Return how deeply its text is nested."""
-    if isinstance(part, Junction):
+    if isinstance(part, AndOr):
         return 1 + max(depth(inner) for inner in part.parts)
-    if isinstance(part, ColumnTerm):
+    if isinstance(part, SqlTerm):
         return 1 if part.inner is None else 1 + depth(part.inner)
     if isinstance(part, Literal):
         return 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput
 from ..sources.parsing import duckdb_sql
-from .conditions import bare, excerpt, only, refusal
+from .conditions import bare, only, piece, refusal
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
@@ -34,10 +34,10 @@ def grouped_items(group: Expression) -> list[Expression]:
         if type(item).__name__ not in _SEVERAL:
             items.append(item)
             continue
-        known = {duckdb_sql(one).casefold() for one in items}
+        texts = {duckdb_sql(one).casefold() for one in items}
         for one in _within(item):
-            if (text := duckdb_sql(one).casefold()) not in known:
-                known.add(text)
+            if (text := duckdb_sql(one).casefold()) not in texts:
+                texts.add(text)
                 items.append(one)
     return items
 
@@ -77,11 +77,11 @@ def with_totals(columns: Sequence[str], totals: Iterable[str], find: Callable[[s
     >>> with_totals(["sex", "age"], ["age"], str)
     ((0, 1), (0,))
     """
-    summed = {list(columns).index(find(name)) for name in totals}
-    if not summed:
+    positions = {list(columns).index(find(name)) for name in totals}
+    if not positions:
         raise InvalidInput("totals names no column.", "Name those to sum over, or all.", argument="totals")
-    left_out = [set(one) for size in range(len(summed) + 1) for one in combinations(sorted(summed), size)]
-    return order_levels(_limited(frozenset(range(len(columns))) - one for one in left_out), len(columns))
+    subsets = [set(one) for size in range(len(positions) + 1) for one in combinations(sorted(positions), size)]
+    return order_levels(_limited(frozenset(range(len(columns))) - one for one in subsets), len(columns))
 
 
 def levels_text(levels: Levels, columns: Sequence[str]) -> str:
@@ -153,6 +153,6 @@ def refuse_stray_grouping(item: Expression, levels: Levels) -> None:
     """Refuse GROUPING() where every row is of one level."""
     if not levels:
         raise refusal(
-            f"{excerpt(item)} distinguishes totals from groups, but the question has no totals",
+            f"{piece(item)} distinguishes totals from groups, but the question has no totals",
             "Leave it out, or group by ROLLUP (...).",
         )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..wording import first_of, nearest
 from .band_expressions import BAND_NODES, BandExpression, read_band_expression
-from .conditions import Condition, column_name, excerpt, only, refusal
+from .conditions import Condition, column_name, only, piece, refusal
 from .exclusion import most_together
 from .expressions import name_text
 from .levels import Levels, levels_text, refuse_stray_grouping
@@ -94,9 +94,9 @@ class Question:
         groups = [name_text(column) for column in self.by]
         where = "" if self.where is None else f" WHERE {self.where.text}"
         grouping = levels_text(self.levels, groups) if self.levels else ", ".join(groups)
-        grouped = f" GROUP BY {grouping}" if groups else ""
-        named = self.table.split(".", 1) if self.qualified else [self.table]
-        return f"SELECT {', '.join([*groups, *counts])} FROM {'.'.join(map(name_text, named))}{where}{grouped}"
+        group_by = f" GROUP BY {grouping}" if groups else ""
+        parts = self.table.split(".", 1) if self.qualified else [self.table]
+        return f"SELECT {', '.join([*groups, *counts])} FROM {'.'.join(map(name_text, parts))}{where}{group_by}"
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -119,8 +119,8 @@ class Question:
         table
             The table's own spelling of its name, if known.
         """
-        known = list(columns)
-        bound = self._renamed(lambda name: find_column(name, known))
+        table_columns = list(columns)
+        bound = self._renamed(lambda name: find_column(name, table_columns))
         return bound if table is None else replace(bound, table=table)
 
     def _renamed(self, names: Callable[[str], str]) -> Question:
@@ -141,17 +141,17 @@ def find_column(name: str, columns: Iterable[str]) -> str:
     >>> find_column("Site", ["site", "year"])
     'site'
     """
-    known = list(columns)
-    if name in known:
+    names = list(columns)
+    if name in names:
         return name
-    alike = [column for column in known if column.casefold() == name.casefold()]
+    alike = [column for column in names if column.casefold() == name.casefold()]
     if len(alike) == 1:
         return alike[0]
     if alike:
         raise refusal(f"{name!r} could be any of the columns {', '.join(map(repr, alike))}", "Spell it exactly.")
-    near = nearest(name, known)
+    near = nearest(name, names)
     suggestion = f"Did you mean {near!r}? " if near else ""
-    raise refusal(f"there is no column {name!r}", f"{suggestion}The columns are {first_of(known)}.")
+    raise refusal(f"there is no column {name!r}", f"{suggestion}The columns are {first_of(names)}.")
 
 
 def read_question(sql: str, *, unit: str) -> Question:
@@ -196,12 +196,12 @@ def _read_question(sql: str, unit: str) -> Question:
     judge_clauses(select)
     table, names, qualified = table_of(select)
     where = where_of(select, names)
-    named = _named_bands(select, names)
-    by_name = {alias.casefold(): band for alias, band in named.items()}
+    bands_by_alias = _named_bands(select, names)
+    by_name = {alias.casefold(): band for alias, band in bands_by_alias.items()}
     by, bands = group_columns(select, names, by_name)
     levels = levels_of(select, names, by, by_name)
-    headings = {band: alias for alias, band in named.items()}
-    selected: list[str] = []
+    headings = {band: alias for alias, band in bands_by_alias.items()}
+    selected_columns: list[str] = []
     counts: list[Aggregate] = []
     for item in select.expressions:
         alias = None
@@ -215,18 +215,18 @@ def _read_question(sql: str, unit: str) -> Question:
                     f"{column!r} is renamed to {alias!r}",
                     "A group column keeps its own name: leave out AS.",
                 )
-            selected.append(column)
+            selected_columns.append(column)
         elif type(item).__name__ in BAND_NODES:
             band = read_band_expression(item, names)
             if band not in bands:
                 raise refusal(f"{band.text} is selected but not grouped", "Write the same in GROUP BY.")
-            selected.append(band.column)
+            selected_columns.append(band.column)
         elif type(item).__name__ in ("Grouping", "GroupingId"):
             refuse_stray_grouping(item, levels)  # every published row says its level
         else:
             condition = count_condition(item, names, unit)
             counts.append(Aggregate(alias or _heading(len(counts), condition), condition))
-    _judge_selection(selected, by, counts)
+    _judge_selection(selected_columns, by, counts)
     question = Question(table, where, by, tuple(counts), qualified, levels)
     if not any(bands):
         return question
@@ -305,7 +305,7 @@ def _read_view(view_sql: str) -> TableView:
             alias, item = item.alias, item.this
         if type(item).__name__ != "Column" or type(item.this).__name__ == "Star":
             raise refusal(
-                f"the view computes or mixes in {excerpt(item)}",
+                f"the view computes or mixes in {piece(item)}",
                 "A view may list columns (renamed), or be SELECT * alone.",
             )
         column = column_name(item, tables)
@@ -335,19 +335,19 @@ def _heading(place: int, condition: Condition | None) -> str:
     return ("count" if condition is None else "count_if") + ("" if place == 0 else f"_{place + 1}")
 
 
-def _judge_selection(selected: list[str], by: tuple[str, ...], counts: list[Aggregate]) -> None:
-    for column in selected:
+def _judge_selection(selected_columns: list[str], by: tuple[str, ...], counts: list[Aggregate]) -> None:
+    for column in selected_columns:
         if column.casefold() not in {name.casefold() for name in by}:
             raise refusal(
                 f"{column!r} is selected but not grouped, which would publish people's values", "Add it to GROUP BY."
             )
     for column in by:
-        if column.casefold() not in {name.casefold() for name in selected}:
+        if column.casefold() not in {name.casefold() for name in selected_columns}:
             raise refusal(
                 f"{column!r} is grouped but not selected, so readers could not distinguish its counts",
                 "Select it as well.",
             )
-    if len(selected) > len(by):
+    if len(selected_columns) > len(by):
         raise refusal("a column is selected twice", "Select each column once.")
     if not counts:
         raise refusal("the question counts nothing", "Select COUNT(*).")

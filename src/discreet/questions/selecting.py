@@ -11,8 +11,8 @@ from ..errors import InvalidInput, InWords
 from ..sources.parsing import duckdb_sql, parse_sql
 from ..wording import in_sql
 from .band_expressions import BAND_NODES, BandExpression, no_bands, read_band_expression
-from .conditions import Condition, bare, column_name, excerpt, only, read_condition, refusal
-from .expressions import ColumnTerm, Missing
+from .conditions import Condition, bare, column_name, only, piece, read_condition, refusal
+from .expressions import Missing, SqlTerm
 from .levels import Levels, grouped_items, read_levels
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def only_statement(sql: str, what: str) -> Expression:
         first: dict[str, Any] = (getattr(error, "errors", None) or [{}])[0]
         where = f" at line {first['line']}, column {first['col']}" if first.get("line") else ""
     if where is not None:
-        unquoted = re.search(r"\bFROM\s+(\w+(?:[-.]\w+)*-[-.\w]*)", sql, flags=re.IGNORECASE)
-        if unquoted:
-            raise refusal(f"{unquoted[1]} needs quotes", f"Write the table as: FROM {in_sql(unquoted[1])}")
+        match = re.search(r"\bFROM\s+(\w+(?:[-.]\w+)*-[-.\w]*)", sql, flags=re.IGNORECASE)
+        if match:
+            raise refusal(f"{match[1]} needs quotes", f"Write the table as: FROM {in_sql(match[1])}")
         raise refusal(
             f"{what} cannot be read as SQL{where}",
             "Write it like SELECT site, COUNT(*) FROM visits WHERE year = 1 GROUP BY site.",
@@ -105,11 +105,11 @@ def table_of(select: Expression) -> tuple[str, frozenset[str], bool]:
         raise refusal("a subquery is not a table", "Ask the question of the table itself, with WHERE.")
     if type(table).__name__ != "Table" or type(table.this).__name__ != "Identifier":
         raise refusal(
-            f"{excerpt(table)} is not a table's name", "Name one table; functions that read files are not accepted."
+            f"{piece(table)} is not a table's name", "Name one table; functions that read files are not accepted."
         )
     schema = table.args.get("db")
     if table.args.get("catalog") is not None:
-        raise refusal(f"{excerpt(table)} names a database", "Write the table's name, behind its schema if it has one.")
+        raise refusal(f"{piece(table)} names a database", "Write the table's name, behind its schema if it has one.")
     for clause in ("joins", "laterals", "sample"):
         if table.args.get(clause):
             raise refusal(*_CLAUSES[clause])
@@ -118,7 +118,7 @@ def table_of(select: Expression) -> tuple[str, frozenset[str], bool]:
     if not table.name or (schema is not None and not schema.name):
         raise refusal("the table has an empty name", "Name one table.")
     if schema is not None and "." in schema.name:
-        raise refusal(f"the schema {excerpt(schema)} has a dot in its name", "Give it another name.")
+        raise refusal(f"the schema {piece(schema)} has a dot in its name", "Give it another name.")
     names = frozenset({table.name})
     if (alias := table.args.get("alias")) is not None:
         only(alias, "this")
@@ -136,7 +136,7 @@ def where_of(select: Expression, names: frozenset[str]) -> Condition | None:
 
 
 def group_columns(
-    select: Expression, names: frozenset[str], named: Mapping[str, BandExpression]
+    select: Expression, names: frozenset[str], named_bands: Mapping[str, BandExpression]
 ) -> tuple[tuple[str, ...], tuple[BandExpression | None, ...]]:
     """Return the columns of GROUP BY, and for each the bands written there, or selected under a name that stands
     there (``named``, in lower case)."""
@@ -151,7 +151,7 @@ def group_columns(
     by: list[str] = []
     bands: list[BandExpression | None] = []
     for item in grouped_items(group):
-        column, band = _grouped_column(item, names, named)
+        column, band = _grouped_column(item, names, named_bands)
         by.append(column)
         bands.append(band)
     if len({column.casefold() for column in by}) < len(by):
@@ -160,28 +160,28 @@ def group_columns(
 
 
 def _grouped_column(
-    item: Expression, names: frozenset[str], named: Mapping[str, BandExpression]
+    item: Expression, names: frozenset[str], named_bands: Mapping[str, BandExpression]
 ) -> tuple[str, BandExpression | None]:
     """Return a column of GROUP BY, and its bands if it has some."""
     if type(item).__name__ == "Literal":
-        raise refusal(f"GROUP BY {excerpt(item)} is not by a column", "Name the columns, or add a column to the table.")
+        raise refusal(f"GROUP BY {piece(item)} is not by a column", "Name the columns, or add a column to the table.")
     if type(item).__name__ in BAND_NODES:
         band = read_band_expression(item, names)
         return band.column, band
     if type(item).__name__ != "Column":
         raise no_bands(item)
     column = column_name(item, names)
-    expression = named.get(column.casefold())
+    expression = named_bands.get(column.casefold())
     return (column, None) if expression is None else (expression.column, expression)
 
 
 def levels_of(
-    select: Expression, names: frozenset[str], by: Sequence[str], named: Mapping[str, BandExpression]
+    select: Expression, names: frozenset[str], by: Sequence[str], bands: Mapping[str, BandExpression]
 ) -> Levels:
     """Return the levels of ROLLUP, CUBE or GROUPING SETS, by the numbers of the columns; none without them."""
-    known = [column.casefold() for column in by]
+    keys = [column.casefold() for column in by]
     return read_levels(
-        select.args.get("group"), lambda item: known.index(_grouped_column(item, names, named)[0].casefold())
+        select.args.get("group"), lambda item: keys.index(_grouped_column(item, names, bands)[0].casefold())
     )
 
 
@@ -191,9 +191,9 @@ def count_condition(item: Expression, names: frozenset[str], unit: str) -> Condi
     if name == "Filter":
         only(item, "this", "expression")
         only(item.expression, "this")
-        filtered = read_condition(item.expression.this, names)
+        condition = read_condition(item.expression.this, names)
         inner = count_condition(item.this, names, unit)
-        return filtered if inner is None else inner.also(filtered)
+        return condition if inner is None else inner.also(condition)
     if name == "CountIf":
         only(item, "this")
         return read_condition(item.this, names)
@@ -207,7 +207,7 @@ def count_condition(item: Expression, names: frozenset[str], unit: str) -> Condi
         if type(inside).__name__ in _TESTS:
             return read_condition(inside, names)
         raise refusal(
-            f"{excerpt(item)} adds up a column, and one person's value (such as a survey weight) has no public bound, "
+            f"{piece(item)} adds up a column, and one person's value (such as a survey weight) has no public bound, "
             "so no noise could hide it",
             "Count instead: COUNT(*), or COUNT_IF(condition); a column of yes and no is COUNT_IF(column).",
         )
@@ -217,11 +217,11 @@ def count_condition(item: Expression, names: frozenset[str], unit: str) -> Condi
         raise refusal("a window makes one row's value depend on other rows", "Leave out OVER, and use GROUP BY.")
     if name in ("Avg", "Min", "Max", "Median", "Quantile", "Stddev", "Variance"):
         raise refusal(
-            f"{excerpt(item)} is not a count, and one person's value has no public bound",
+            f"{piece(item)} is not a count, and one person's value has no public bound",
             "Count ranges of the column: COUNT_IF(age BETWEEN 0 AND 17).",
         )
     raise refusal(
-        f"{excerpt(item)} is not a count",
+        f"{piece(item)} is not a count",
         "Select group columns, COUNT(*), COUNT(DISTINCT unit), COUNT_IF or SUM(condition).",
     )
 
@@ -251,15 +251,15 @@ def _plain_count(item: Expression, names: frozenset[str], unit: str) -> Conditio
         if people and column_name(columns[0], names).casefold() == unit.casefold():
             return None  # at most one row of a person is kept in a group, so people and rows are one count
         raise refusal(
-            f"{excerpt(item)} counts distinct values of something other than the privacy unit",
+            f"{piece(item)} counts distinct values of something other than the privacy unit",
             "Write COUNT(*), or COUNT(DISTINCT unit) with the column given as the unit.",
         )
     if name == "Column" and type(inside.this).__name__ != "Star":
-        return Condition(Missing(ColumnTerm("", column_name(inside, names)), missing=False))
+        return Condition(Missing(SqlTerm("", column_name(inside, names)), missing=False))
     if name in ("Case", "If"):
         return _case(inside, names, zero=False)
     raise refusal(
-        f"{excerpt(item)}counts the rows where the condition is known, not where it is true",
+        f"{piece(item)}counts the rows where the condition is known, not where it is true",
         "Write COUNT(*), COUNT(column), or COUNT_IF(condition).",
     )
 
@@ -280,5 +280,5 @@ def _case(node: Expression, names: frozenset[str], zero: bool) -> Condition:
         if one is not None and duckdb_sql(one) == "1" and rest in ({"0", "NULL"} if zero else {"NULL"}):
             return read_condition(branch.this, names)
     raise refusal(
-        f"{excerpt(node)} does not add 1 for each row that meets a condition", f"Write {form}, or COUNT_IF(condition)."
+        f"{piece(node)} does not add 1 for each row that meets a condition", f"Write {form}, or COUNT_IF(condition)."
     )

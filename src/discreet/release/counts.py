@@ -196,10 +196,7 @@ def _release(
             bind()
         # every check that needs no row has passed; the next line reserves the budget
         recorded = book.answer(
-            plan.key,
-            canonical.request,
-            plan.cost,
-            draw=lambda: _answer_or_withheld_error(canonical, source, book.terms.key, bits),
+            plan.key, canonical.request, plan.cost, lambda: _answer_or_error(canonical, source, book.terms.key, bits)
         )
     else:
         bind_unit_name(book, plan.protection.unit_name)
@@ -250,7 +247,7 @@ _FAILURES = {
 }
 
 
-def _answer_or_withheld_error(plan: Plan, source: Source, key: bytes, bits: Bits) -> bytes:
+def _answer_or_error(plan: Plan, source: Source, key: bytes, bits: Bits) -> bytes:
     """Return the answer; if anything fails, raise an error that names the step and withholds the cause."""
     progress = _Progress()
     try:

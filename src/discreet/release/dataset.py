@@ -326,9 +326,8 @@ class BoundPlan(Result):
     ) -> None:  # fmt: skip
         self.plan, self.dataset_object, self.overrides = plan, dataset, overrides
         self.table, self._opened, self._place = table, source, data
-        self._preview_answer: list[
-            RecordedAnswer | None
-        ] = []  # recorded answer of the last preview, until a release takes it
+        #: Recorded answer of the last preview, until a release takes it.
+        self._preview_answer: list[RecordedAnswer | None] = []
         self._encoding, self._edition = encoding, edition  # as the user named it; a file's name binds no file
 
     def __getattr__(self, name: str) -> Any:

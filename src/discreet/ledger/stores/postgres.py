@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 #: Seconds that a writer waits for another.
-LOCK_TIMEOUT_SECONDS = 60
+LOCK_SECONDS = 60
 
 #: Name of the ledger if the address gives none.
 DEFAULT_LEDGER_NAME = "main"
@@ -42,7 +42,7 @@ _SETTINGS = {
     "search_path": "pg_catalog",
     "client_encoding": "UTF8",
     "synchronous_commit": "on",
-    "lock_timeout": f"{LOCK_TIMEOUT_SECONDS}s",
+    "lock_timeout": f"{LOCK_SECONDS}s",
     "statement_timeout": "0",
     "client_min_messages": "error",
     "bytea_output": "hex",
@@ -55,10 +55,7 @@ _CONNECTION_LOST = ("ended the connection.", "What was being written may be ther
 #: SQLSTATE codes of the server -> message and advice.
 _FAILURES = Failures(
     unavailable={
-        "55P03": (
-            f"has been in use by another process for {LOCK_TIMEOUT_SECONDS} seconds.",
-            "Nothing was written; try again.",
-        ),
+        "55P03": (f"has been in use by another process for {LOCK_SECONDS} seconds.", "Nothing was written; try again."),
         "40003": _CONNECTION_LOST,
         "40": ("undid what was being written.", "Nothing was written; try again."),
         "42501": ("cannot be used: the role lacks permission on its schema. Nothing was written.", ""),

@@ -24,7 +24,7 @@ _APPLICATION_ID = 0x6473634C
 _LARGEST_INTEGER = 2**63 - 1
 
 #: Seconds that a process waits for another.
-LOCK_TIMEOUT_SECONDS = 60.0
+LOCK_SECONDS = 60.0
 
 _TABLES = {
     "events": "CREATE TABLE events (number INTEGER PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL UNIQUE)",
@@ -60,8 +60,7 @@ _LAYOUTS = {
 _FAILURES = Failures(
     unavailable={
         "SQLITE_BUSY": (
-            f"has been in use by another process for {LOCK_TIMEOUT_SECONDS:g} seconds.",
-            "Nothing was written; try again.",
+            f"has been in use by another process for {LOCK_SECONDS:g} seconds.", "Nothing was written; try again."
         ),
         "SQLITE_LOCKED": ("is in use by another program.", "Nothing was written; try again."),
         "SQLITE_READONLY": ("cannot be written: it, or the folder it lies in, is read-only. Nothing was written.", ""),
@@ -213,7 +212,7 @@ class SqliteStore(Store):
     def _connected(self) -> Iterator[sqlite3.Connection]:
         """Connect for one transaction; roll back what is not committed at its end."""
         with withheld(self.name, _FAILURES):
-            connection = connect(self._path, "rw", timeout=LOCK_TIMEOUT_SECONDS, settings={"synchronous": "EXTRA"})
+            connection = connect(self._path, "rw", timeout=LOCK_SECONDS, settings={"synchronous": "EXTRA"})
             try:
                 mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
                 if mode != "delete":

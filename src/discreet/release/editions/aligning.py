@@ -87,10 +87,9 @@ def _refuse_other_groups(mine: Groups, theirs: Groups, name: str, other: str) ->
     for has, lacks, only in ((name, other, labels - other_labels), (other, name, other_labels - labels)):
         if only:
             group = min(only, key=str)
-            values = ", ".join(f"{column} = {label(value)}" for column, value in zip(mine.columns, group, strict=True))
+            text = ", ".join(f"{column} = {label(value)}" for column, value in zip(mine.columns, group, strict=True))
             raise InvalidInput(
-                f"editions can be compared only if they count the same groups: {has} has {values}, and "
-                f"{lacks} has not.",
+                f"editions can be compared only if they count the same groups: {has} has {text}, and {lacks} has not.",
                 "Release them with the same domain.",
                 argument="editions",
             )

@@ -67,8 +67,8 @@ class EditionComparison(Result):
         first = self.releases[0]
         datasets = dict.fromkeys(release.plan.dataset for release in self.releases)
         by = first.tables[0].groups.columns if len(first.tables) == 1 else ()
-        grouped = f" by {listed(by)}" if by else ""
-        return f"Counts of {listed(list(datasets))}{grouped}, {len(self.names)} editions"
+        by_columns = f" by {listed(by)}" if by else ""
+        return f"Counts of {listed(list(datasets))}{by_columns}, {len(self.names)} editions"
 
     @cached_property
     def tables(self) -> list[list[Aligned]]:

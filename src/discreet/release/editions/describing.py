@@ -1,4 +1,4 @@
-"""The report of a comparison of editions: the picture, a table for each pair, and how to read them."""
+"""The report XX: the picture, a table for each pair, and how to read them."""
 
 from __future__ import annotations
 
@@ -28,57 +28,53 @@ _MAX_LABEL_CHARACTERS = 200
 _UNDETERMINED = "undetermined"
 
 
-def comparison_report(comparison: EditionComparison, most: int) -> Report:
-    """Report a comparison, with at most ``most`` rows for each pair of editions."""
-    level = percent(comparison.level, 6)
+def comparison_report(result: EditionComparison, most: int) -> Report:
+    """XX, with at most ``most`` rows for each pair of editions."""
+    level = percent(result.level, 6)
     return Report(
-        comparison.title,
-        kind=f"Editions compared: {listed(list(comparison.names))}",
-        facts=_facts(comparison),
+        result.title,
+        kind=f"Editions compared: {listed(list(result.names))}",
+        facts=_facts(result),
         sections=(
-            *(
-                section
-                for k in range(min(len(comparison.tables), _MAX_TABLES))
-                for section in _table(comparison, k, most)
-            ),
-            Section("How to read the changes", (Bullets(tuple(_reading(comparison, level))),)),
+            *(section for k in range(min(len(result.tables), _MAX_TABLES)) for section in _table(result, k, most)),
+            Section("How to read the changes", (Bullets(tuple(_reading(result, level))),)),
         ),
     )
 
 
-def _facts(comparison: EditionComparison) -> tuple[Fact, ...]:
-    beyond, changes, chance = _beyond_noise(comparison)
-    costs = costs_by_relation(comparison)
-    whole = under_substitution(comparison) if len(costs) > 1 else next(iter(costs.values()))
+def _facts(result: EditionComparison) -> tuple[Fact, ...]:
+    beyond, total, chance = _beyond_noise(result)
+    costs = costs_by_relation(result)
+    whole = under_substitution(result) if len(costs) > 1 else next(iter(costs.values()))
     delta = f", with δ = {short(whole.delta, up=True, digits=3)}" if whole.delta else ""
     what = "" if len(costs) == 1 else "the values of "
     return (
-        Fact(f"{len(comparison.names)}", "editions"),
+        Fact(f"{len(result.names)}", "editions"),
         Fact(
-            f"{beyond:,} of {changes:,}",
+            f"{beyond:,} of {total:,}",
             f"changes are larger than the noise explains; up to {chance} would be so by chance, on average",
         ),
-        Fact(f"ε = {short(whole.epsilon, up=True)}", f"for {what}{_who(comparison).a} that is in every edition{delta}"),
+        Fact(f"ε = {short(whole.epsilon, up=True)}", f"for {what}{_who(result).a} that is in every edition{delta}"),
     )
 
 
-def costs_by_relation(comparison: EditionComparison) -> dict[str, Cost]:
+def costs_by_relation(result: EditionComparison) -> dict[str, Cost]:
     """Return the cost of all editions for a unit that is in every one, by neighbour relation."""
     costs: dict[str, Cost] = {}
-    for release in comparison.releases:
+    for release in result.releases:
         relation = release.plan.protection.relation
         costs[relation] = costs.get(relation, NOTHING) + release.cost
     return costs
 
 
-def under_substitution(comparison: EditionComparison) -> Cost:
+def under_substitution(result: EditionComparison) -> Cost:
     """Return the cost of all editions under substitution, which is two steps of add-remove: leaving and joining.
 
     Two steps of (epsilon, delta) are ``(2 epsilon, (1 + e^epsilon) delta)``, edition by edition. Nothing follows in
     the other direction: substitution does not hide the number of units.
     """
     whole = NOTHING
-    for release in comparison.releases:
+    for release in result.releases:
         cost = release.cost
         if RELATIONS[release.plan.protection.relation].hides_presence:
             cost = Cost(2 * cost.epsilon, min(Fraction(1), cost.delta * (1 + exp_bounds(cost.epsilon)[1])))
@@ -86,44 +82,44 @@ def under_substitution(comparison: EditionComparison) -> Cost:
     return whole
 
 
-def _who(comparison: EditionComparison) -> Unit:
-    return comparison.releases[0].plan.protection.who
+def _who(result: EditionComparison) -> Unit:
+    return result.releases[0].plan.protection.who
 
 
-def _beyond_noise(comparison: EditionComparison) -> tuple[int, int, str]:
+def _beyond_noise(result: EditionComparison) -> tuple[int, int, str]:
     """Return how many changes exceed the noise, the number of changes, and how many would exceed it by chance."""
-    beyond = sum(int(change.beyond_noise.sum()) for pairs in comparison.changes for change in pairs)
-    changes = sum(int(change.seen.sum()) for pairs in comparison.changes for change in pairs)
-    return beyond, changes, rounded(changes * (1 - comparison.level))
+    beyond = sum(int(change.beyond_noise.sum()) for pairs in result.changes for change in pairs)
+    total = sum(int(change.seen.sum()) for pairs in result.changes for change in pairs)
+    return beyond, total, rounded(total * (1 - result.level))
 
 
-def editions_picture(comparison: EditionComparison, table: int) -> Picture:
+def editions_picture(result: EditionComparison, table: int) -> Picture:
     """Picture the counts of every edition; for a large table, those of the first groups."""
-    rows = comparison.series(table, MOST_LINES * MOST_PANELS)
-    size = comparison.tables[table][0].counts.size
+    rows = result.series(table, MOST_LINES * MOST_PANELS)
+    size = result.tables[table][0].counts.size
     cut = (f"The first {MOST_LINES * MOST_PANELS} of {size:,} counts.",) if size > MOST_LINES * MOST_PANELS else ()
-    level = percent(comparison.releases[0].plan.level, 6)
+    level = percent(result.releases[0].plan.level, 6)
     numbers = {
-        "rows": rows, "by": comparison.keys(table), "title": comparison.tables[table][0].table.title, "sentences": cut,
+        "rows": rows, "by": result.keys(table), "title": result.tables[table][0].table.title, "sentences": cut,
         "level": level,
     }  # fmt: skip
     return Picture("editions", numbers, f"Every edition. Each line through a dot is the {level} interval of the count.")
 
 
-def _table(comparison: EditionComparison, table: int, most: int) -> Iterator[Section]:
-    many = len(comparison.tables) > 1
-    yield Section(comparison.tables[table][0].table.title if many else "", (editions_picture(comparison, table),))
-    rows, size = comparison.rows(table, most), comparison.tables[table][0].counts.size
-    rows_per_pair = len(rows) // len(comparison.pairs)
-    for k, (a, b) in enumerate(comparison.pairs):
+def _table(result: EditionComparison, table: int, most: int) -> Iterator[Section]:
+    many = len(result.tables) > 1
+    yield Section(result.tables[table][0].table.title if many else "", (editions_picture(result, table),))
+    rows, size = result.rows(table, most), result.tables[table][0].counts.size
+    rows_per_pair = len(rows) // len(result.pairs)
+    for k, (a, b) in enumerate(result.pairs):
         pair_rows = rows[k * rows_per_pair : (k + 1) * rows_per_pair]
-        notes = (*_disagreeing(pair_rows), *_total(comparison, a, b, table))
-        parts: tuple[Part, ...] = (_changes(comparison, table, pair_rows, size), *notes)
-        yield Section(f"From {comparison.names[a]} to {comparison.names[b]}", parts)
+        notes = (*_disagreeing(pair_rows), *_total(result, a, b, table))
+        parts: tuple[Part, ...] = (_changes(result, table, pair_rows, size), *notes)
+        yield Section(f"From {result.names[a]} to {result.names[b]}", parts)
 
 
-def _changes(comparison: EditionComparison, table: int, rows: list[dict[str, Json]], size: int) -> Table:
-    keys, level = comparison.keys(table), percent(comparison.level, 6)
+def _changes(result: EditionComparison, table: int, rows: list[dict[str, Json]], size: int) -> Table:
+    keys, level = result.keys(table), percent(result.level, 6)
     headings = (*keys, "before", "after", "change", f"{level} interval", "growth", f"{level} interval")
     cells = []
     for row in rows:
@@ -174,25 +170,19 @@ def _percentage(value: object) -> str:
     return f"{value:+,.1f}%" if abs(value) < 1000 else f"{value:+,.0f}%"
 
 
-def _ends(low: Json, high: Json, number_text: object) -> str:
-    assert callable(number_text)
+def _ends(low: Json, high: Json, show: object) -> str:
+    assert callable(show)
     if low is None or high is None:
-        return (
-            "no bound"
-            if low == high
-            else f"{number_text(high)} or less"
-            if low is None
-            else f"{number_text(low)} or more"
-        )
-    return f"{number_text(low)} to {number_text(high)}"
+        return "no bound" if low == high else f"{show(high)} or less" if low is None else f"{show(low)} or more"
+    return f"{show(low)} to {show(high)}"
 
 
-def _total(comparison: EditionComparison, earlier: int, later: int, table: int) -> Iterator[Prose]:
-    first = comparison.tables[table][0].table
+def _total(result: EditionComparison, earlier: int, later: int, table: int) -> Iterator[Prose]:
+    first = result.tables[table][0].table
     if first.groups.size < 2:
         return
-    for k, measure in enumerate(comparison.tables[table][0].totaled_measures):
-        total = comparison.total(earlier, later, table, k)
+    for k, measure in enumerate(result.tables[table][0].totaled_measures):
+        total = result.total(earlier, later, table, k)
         what = f" ({label(measure)})" if len(first.measures) > 1 else ""
         if total is None:
             change = "unknown, because a count is suppressed."
@@ -202,26 +192,25 @@ def _total(comparison: EditionComparison, earlier: int, later: int, table: int) 
         yield Prose(f"All groups together{what}: {change}", tone="note")
 
 
-def _reading(comparison: EditionComparison, level: str) -> Iterator[str]:
-    beyond, changes, chance = _beyond_noise(comparison)
+def _reading(result: EditionComparison, level: str) -> Iterator[str]:
+    beyond, total, chance = _beyond_noise(result)
     yield (
         f"Each interval contains the change of the true counts at least {level} of the time, whatever they are. The "
         "noise of the editions is independent; both noises are in the interval."
     )
     yield (
         "A change whose interval includes 0 can be noise alone. "
-        f"Of {plural(changes, 'such interval')} a few miss: {percent(1 - comparison.level, 6)} of them at most, on "
-        "average."
+        f"Of {plural(total, 'such interval')} a few miss: {percent(1 - result.level, 6)} of them at most, on average."
     )
     yield (
-        f"The noise does not explain {beyond:,} of {plural(changes, 'change')}. If no true count had changed, up to "
+        f"The noise does not explain {beyond:,} of {plural(total, 'change')}. If no true count had changed, up to "
         f"{chance} would be so by chance, on average."
     )
     yield (
         f"Growth is {_UNDETERMINED} where the earlier count may be less than half of the published one: a percentage "
         "of so uncertain a number says nothing."
     )
-    costs, who = costs_by_relation(comparison), _who(comparison)
+    costs, who = costs_by_relation(result), _who(result)
     if not who.is_row:
         yield (
             f"The contribution bound is the same in every edition. Rows of {who.a} that it leaves out are missing from "
@@ -234,7 +223,7 @@ def _reading(comparison: EditionComparison, level: str) -> Iterator[str]:
         each = listed([f"{cost_in_words(cost)} under {relation}" for relation, cost in costs.items()])
         yield (
             f"The editions have different neighbouring tables: {each}. These do not add up as they stand. For {who.a} "
-            f"that is in every edition they are {cost_in_words(under_substitution(comparison))} under substitution; "
+            f"that is in every edition they are {cost_in_words(under_substitution(result))} under substitution; "
             "under add-remove nothing is guaranteed for all of them together."
         )
     yield "A ledger keeps the sum of the releases that it paid for, and knows of no others."

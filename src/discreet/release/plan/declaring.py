@@ -112,12 +112,10 @@ def contribution_bound(max_groups: int | None, who: Unit, drafts: Sequence[Draft
     """Return the contribution bound. It changes what the counts mean, so it has no default where it matters."""
     if max_groups is not None:
         return max_groups
-    group_counts = [
-        draft.groups.live for draft in drafts if draft.groups.live > 1 and set(draft.base.by) != {who.column}
-    ]
-    if who.is_row or not group_counts:
+    counts = [draft.groups.live for draft in drafts if draft.groups.live > 1 and set(draft.base.by) != {who.column}]
+    if who.is_row or not counts:
         return 1
-    most = max(group_counts)
+    most = max(counts)
     raise InvalidInput(
         f"say in how many groups one {who.one} is counted, since {who.several} can have rows in several of the "
         f"{most:,}:\n  {arg('max_groups', 1)}  each {who.one} is counted in one group only and is missing from the "

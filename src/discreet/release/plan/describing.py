@@ -136,22 +136,20 @@ def odds_in_words(plan: Plan) -> list[str]:
     several = _steps_between_values(plan) > 1
     if plan.cost.delta:
         how = f"With or without this {who}" if several else f"With this {who} changed"
-        sentences = [f"{how}, the probability of any outcome differs by at most {_factor(present)}."]
+        odds = [f"{how}, the probability of any outcome differs by at most {_factor(present)}."]
         if several:
-            sentences.append(
+            odds.append(
                 f"With other values for this {who}, such as another group, it differs by at most {_factor(values)}."
             )
-        return [*sentences, detection]
+        return [*odds, detection]
     what = f"that this {who} is in the table" if several else f"of any statement about this {who}"
-    sentences = [
-        f"For a reader who knows {unit.others}, the odds {what} change at most {fold(present.odds_ratio)}-fold."
-    ]
+    odds = [f"For a reader who knows {unit.others}, the odds {what} change at most {fold(present.odds_ratio)}-fold."]
     belief = f"A belief of 50% becomes at most {text_up(100 * present.posterior, 3)}%"
     if several:
         how = "without a useful limit" if math.isinf(values.odds_ratio) else f"at most {fold(values.odds_ratio)}-fold"
-        sentences.append(f"The odds between two values of this {who}, such as two groups, change {how}.")
+        odds.append(f"The odds between two values of this {who}, such as two groups, change {how}.")
         belief += f" (in the table) or {text_up(100 * values.posterior, 3)}% (which value)"
-    return [*sentences, f"{belief}.", detection]
+    return [*odds, f"{belief}.", detection]
 
 
 #: Numbers of units of one person for which the delta is stated.

@@ -129,7 +129,7 @@ class ReleaseRequest:
     relation
         ``"add-remove"`` or ``"substitution"``; by default what ``sizes`` implies.
     max_groups
-        Contribution bound: the maximum number of groups in which one unit is counted. There is no default where a unit
+        Contribution bound: the maximum number of groups in which one unit is counted. It has no default where a unit
         can have rows in several groups. 1 counts each unit in one group only; the number of groups counts each unit in
         every group where it has rows.
     totals

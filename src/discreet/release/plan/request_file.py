@@ -192,10 +192,7 @@ def open_request(path: str | Path, **changed: object) -> RequestFile:
             raise InvalidInput("the question is missing.", 'Write it as: questions = "SELECT ..."')
         keywords = {name: value for name, value in fields.items() if name not in STAMP}
         dataset = str(file.parent / str(keywords.pop("dataset"))) if _names_declaration(content) else None
-        request_file = RequestFile(
-            file, content, questions, keywords, dataset,
-            addresses.get("data"), addresses.get("ledger"), addresses.get("out"),
-        )  # fmt: skip
+        request_file = RequestFile(file, content, questions, keywords, dataset, *map(addresses.get, LOCATIONS))
         if dataset is None:
             _ = request_file.request  # checks every field
     except DiscreetError as problem:
