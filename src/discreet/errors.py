@@ -187,8 +187,8 @@ class DiscreetError(Exception):
         What to do next, in a sentence of its own. The message is both sentences.
     argument
         The name of the argument in Python, if the message does not mention it first.
-        given
-            The given value, which is never a value from the data.
+    given
+        The given value, which is never a value from the data.
     allowed
         What is allowed.
 

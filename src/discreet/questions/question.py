@@ -180,7 +180,7 @@ def read_question(sql: str, *, unit: str) -> Question:
 def table_of_question(sql: str) -> str:
     """Return the name of the table that a question is about, as it is written there.
 
-    >>> asked_table("SELECT COUNT(*) FROM visits")
+    >>> table_of_question("SELECT COUNT(*) FROM visits")
     'visits'
     """
     select = only_statement(sql, "a question")
