@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported, WrongType
-from .exact.arrays import FloatArray
+from .exact.arrays import FloatArray, as_floats
 from .exact.base import Kernel
 from .exact.tables import Table, refuse_large
 from .privacy.matrices import ROW_TOLERANCE, Names, names_of, read_matrix
@@ -128,7 +128,7 @@ def _refuse_narrow(shape: tuple[int, ...]) -> None:
 def read_stochastic(values: object) -> FloatArray:
     """A matrix of probabilities, a row per truth. Rows that add up to one within 1e-6 are divided by their sums."""
     try:
-        matrix = np.asarray(values, dtype=np.float64)
+        matrix = as_floats(values)
     except (TypeError, ValueError):
         raise WrongType.must_be(
             "what is given",

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from .errors import InvalidInput, Unsupported, named
+from .errors import InvalidInput, InWords, Unsupported, WrongType, named
 from .exact.integers import positive_integer
 from .exact.rationals import Number, as_fraction, bound_up, claimed, exp_bounds, float_up, text_up
 from .mechanism import Mechanism
@@ -144,6 +144,8 @@ def explain(
     For someone who knows everyone else's data, ... multiplies the odds of any statement about that person by at most 3.
     """
     certificate = subject.certificate if isinstance(subject, Mechanism) else subject
+    if not isinstance(certificate, Certificate):
+        raise WrongType.must_be("what is explained", "a mechanism or a certificate", InWords(type(subject).__name__))
     space = subject.inputs if isinstance(subject, Mechanism) else None
     belief = as_fraction(prior, "prior")
     if not 0 < belief < 1:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported, WrongType
-from .exact.arrays import FloatArray
+from .exact.arrays import FloatArray, as_floats
 from .exact.base import Kernel
 from .exact.bits import Bits, SecureBits, SeededBits
 from .exact.integers import is_integer
@@ -150,7 +150,7 @@ class Mechanism(Result):
         if space.size is None:
             raise Unsupported(f"{what}: there are infinitely many.", f"Choose a range with {ON_A_RANGE} first.")
         try:
-            vector = np.asarray(values, dtype=float)
+            vector = as_floats(values)
         except (TypeError, ValueError):
             raise WrongType.must_be(what, "a list of numbers", InWords(type(values).__name__)) from None
         if vector.shape != (space.size,):

@@ -25,7 +25,7 @@ import numpy as np
 from . import losses
 from .channels import Channel
 from .errors import DiscreetError, InvalidInput, InWords, MissingExtra, Unsupported, WrongType, arg
-from .exact.arrays import Array, FloatArray
+from .exact.arrays import Array, FloatArray, as_floats
 from .exact.rationals import Number, as_fraction
 from .losses import Loss
 from .spaces import Space, completed, is_space
@@ -49,12 +49,12 @@ INVERTIBLE = 1e-3
 def _read_masses(values: object, size: int, what: str) -> FloatArray:
     """Finite, nonnegative numbers, one for every value; fractions may be written as text, "1/3"."""
     try:
-        masses = np.asarray(values, dtype=np.float64)
+        masses = as_floats(values)
     except (TypeError, ValueError):
         listed = values.tolist() if isinstance(values, np.ndarray) else values
         if not isinstance(listed, list | tuple) or not any(isinstance(value, str) for value in listed):
             raise WrongType.must_be(what, "a list of numbers", InWords(type(values).__name__)) from None
-        masses = np.array([float(as_fraction(value, f"every number of {what}")) for value in listed])
+        masses = as_floats([as_fraction(value, f"every number of {what}") for value in listed])
     if masses.shape != (size,):
         raise InvalidInput.must_be(what, f"one number for each of the {size} values", InWords(f"shape {masses.shape}"))
     wrong = ~((masses >= 0) & (masses <= LARGEST_MASS))

@@ -233,8 +233,9 @@ def _ledger(declared: Declaration) -> Ledger | None:
 def _budget(ledger: Ledger) -> str:
     from ..ledger.budget import amount_text
 
-    total = amount_text(_total(ledger))
-    return f"{amount_text(ledger.left())} left of {total}" if ledger.entries() else f"{total} in total, nothing spent"
+    left, total = ledger.left(), _total(ledger)
+    text = amount_text(total)
+    return f"{text} in total, nothing spent" if left == total else f"{amount_text(left)} left of {text}"
 
 
 def _total(ledger: Ledger) -> Cost:
@@ -308,7 +309,11 @@ def show_declared(plan: BoundPlan, out: Path | None, page: Path | None, json: bo
 def _spending(outlook: LedgerDecision, plan: BoundPlan) -> str:
     from ..ledger.budget import amount_text
 
-    return f", and spend {amount_text(plan.cost, up=True)}" if outlook.verdict == "paid" else ""
+    return (
+        f", and spend {amount_text(plan.cost.as_counted_by(outlook.left), up=True)}"
+        if outlook.verdict == "paid"
+        else ""
+    )
 
 
 def release_declared(plan: BoundPlan, out: Path | None, yes: bool, json: bool) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 from ..addresses import read_address
@@ -13,13 +14,14 @@ from ..engines.base import ROW
 from ..engines.sources import Source, open_source
 from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
 from ..ledger.bindings import refuse_other_unit_name
-from ..ledger.budget import LedgerTerms
+from ..ledger.budget import Cost, LedgerTerms
 from ..ledger.ledger import Ledger
 from ..sources.encodings import read_encoding
 from ..unit import read_unit_name
 from ..wording import nearest
 from .columns import DeclaredColumn
 from .declaration import ENDING, Declaration, DeclaredTable, refuse_existing, replace_file, write_new_file
+from .editions import bind_edition
 from .finding import declarations_in
 from .locations import relative_location
 from .toml_values import toml_key, toml_value
@@ -203,6 +205,8 @@ def write_dataset(
     refuse_second_budget(declaration)
     ledger, is_new = _unused_ledger(declaration, address, budget, delta, relation)
     try:
+        for table in declaration.tables:  # from now on, another file is another edition
+            bind_edition(ledger, table, "", declaration.data_of(table))
         write_new_file(file, new.text)
     except BaseException:
         if is_new:
@@ -220,7 +224,7 @@ def _unused_ledger(
             ledger = Ledger.open(address)
         except UnreadableFile:
             ledger = None
-        if ledger is not None and not ledger.entries():
+        if ledger is not None and all(entry.reservation.cost == Cost(Fraction(0)) for entry in ledger.entries()):
             same = LedgerTerms.new(declaration.dataset, declaration.unit, relation, budget, delta, "sum")
             if replace(same, ledger=ledger.terms.ledger, key=ledger.terms.key) == ledger.terms:
                 return ledger, False

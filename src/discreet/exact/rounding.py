@@ -28,10 +28,13 @@ from .tables import Table
 #: Rows are rounded to this many bits: sums stay below the largest 64-bit integer.
 WIDTH = 62
 
+#: Epsilon above which a larger one needs no less noise: e to this is far beyond ``2**WIDTH``.
+MAX_EXPONENT = Fraction(10_000)
+
 
 def mixing_weight(outcomes: int, epsilon: Fraction, excess: Fraction, width: int = WIDTH) -> Fraction:
     """The share of uniform noise that makes rounding to ``2**-width`` keep epsilon, rounded up to 64 bits."""
-    low, high = exp_bounds(epsilon)
+    low, high = exp_bounds(min(epsilon, MAX_EXPONENT))
     less = max(low - 1, epsilon)  # both are at most e^eps - 1; the second is positive however small epsilon is
     exact = ((high + 1) / 2**width + excess) / (less / outcomes + excess)
     return Fraction(-(-exact.numerator * 2**64 // exact.denominator), 2**64)

@@ -211,6 +211,14 @@ class Cost:
         rho = None if self.rho is None or other.rho is None else self.rho + other.rho
         return Cost(self.epsilon + other.epsilon, self.delta + other.delta, rho)
 
+    def as_counted_by(self, left: Cost) -> Cost:
+        """Return the part of this cost that a budget with this much left counts: rho only where it has one.
+
+        >>> str(Cost(Fraction(1), rho=Fraction(1, 2)).as_counted_by(Cost(Fraction(3))))
+        'epsilon 1'
+        """
+        return self if left.rho is not None else Cost(self.epsilon, self.delta)
+
     def concentrated(self) -> Fraction | None:
         """Return the least known rho: the stated one, or that of a pure epsilon; None if there is neither."""
         rhos = [] if self.rho is None else [self.rho]

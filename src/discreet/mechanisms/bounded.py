@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, InWords
 from ..exact.integers import positive_integer
 from ..exact.laws import Finite
 from ..exact.rationals import Number, as_fraction, exp_bounds, read_epsilon, simplest_between
@@ -45,11 +45,19 @@ def growth_gap(epsilon: Fraction) -> Fraction:
     return exp_bounds(epsilon, 160)[1] - growth(epsilon)
 
 
+#: Probabilities of the truth are at least this far from 0 and 1, so that linear programs in doubles can tell.
+SMALLEST_STAY = Fraction(1, 10**12)
+
+
 def read_stay(stay: object) -> Fraction:
     """The probability of reporting the truth, strictly between 0 and 1."""
     value = as_fraction(stay, "stay")
     if not 0 < value < 1:
         raise InvalidInput.must_be("stay", "strictly between 0 and 1", stay, meaning="the probability of the truth")
+    if not SMALLEST_STAY <= value <= 1 - SMALLEST_STAY:
+        raise InvalidInput.must_be(
+            "stay", "between 1e-12 and 1 - 1e-12", InWords("another number"), meaning="the probability of the truth"
+        )
     return value
 
 

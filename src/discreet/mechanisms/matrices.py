@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidInput, InWords, NotPrivate, WrongType, arg
+from ..exact.arrays import as_float
 from ..exact.rationals import Number, as_fraction, float_up, read_epsilon
 from ..exact.rounding import mix_and_round, mixing_weight
 from ..exact.tables import Table
@@ -162,7 +163,7 @@ def exponential(
     eps = read_epsilon(epsilon)
     space = Counts(array.shape[0] - 1) if inputs is None else inputs
     needed = _sensitivity(array, space)
-    given = needed if sensitivity is None else float(as_fraction(sensitivity, "sensitivity"))
+    given = needed if sensitivity is None else as_float(as_fraction(sensitivity, "sensitivity"))
     if given < needed * (1 - 1e-9):  # differences of decimals are not exact in doubles; the judge decides in the end
         raise InvalidInput.must_be(
             "sensitivity", f"at least {needed:.9g}, the largest change of a score between adjacent truths", sensitivity
@@ -221,7 +222,7 @@ def _exact_scores(array: Any) -> Any:
     """Fractions, decimals and numbers written as text, as the doubles nearest to them."""
     return np.array(
         [
-            [float(as_fraction(value, f"the score at row {i}, column {j}")) for j, value in enumerate(row)]
+            [as_float(as_fraction(value, f"the score at row {i}, column {j}")) for j, value in enumerate(row)]
             for i, row in enumerate(array.tolist())
         ]
     )

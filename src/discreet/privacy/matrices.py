@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidInput, WrongType
+from ..exact.arrays import as_float
 from ..exact.integers import is_integer
 from ..exact.rationals import as_fraction
 from ..exact.tables import Table
@@ -131,7 +132,7 @@ def read_matrix(matrix: object) -> tuple[MatrixTable, tuple[str, ...]]:
     least = min(range(len(weights)), key=weights.__getitem__)
     if weights[least] < 0:
         row, column = np.argwhere(codes == least)[0]
-        value = float(Fraction(weights[least], one))
+        value = as_float(Fraction(weights[least], one))
         raise InvalidInput(
             f"probabilities must not be negative; row {row}, column {column} is {value:.9g}.",
             "If that is rounding, set it to 0 and divide the row by its sum.",
@@ -141,7 +142,7 @@ def read_matrix(matrix: object) -> tuple[MatrixTable, tuple[str, ...]]:
     off = [abs(Fraction(total, one) - 1) for total in table.totals]
     worst = max(range(len(off)), key=off.__getitem__)
     if off[worst] > ROW_TOLERANCE:
-        total = float(Fraction(table.totals[worst], one))
+        total = as_float(Fraction(table.totals[worst], one))
         raise InvalidInput(
             f"every row must add up to 1 (rows are true values, columns reports); row {worst} adds up to {total:.9g}.",
             "If columns are the true values, transpose the matrix.",

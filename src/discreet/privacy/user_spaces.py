@@ -22,6 +22,7 @@ from ..exact.arrays import Array, IntArray
 from ..exact.integers import is_integer
 from ..exact.rationals import as_fraction
 from ..spaces import Counts, Grid, Integers, Labels, ProductSpace, Space
+from ..spaces.base import LARGEST_UNIT
 
 #: The spaces that the lemmas are about. A subclass may answer anything, so the lemmas do not hold for it.
 BUILT_IN = (Counts, Integers, Grid, Labels, ProductSpace)
@@ -31,9 +32,6 @@ MAX_VALUES = 5000
 
 #: Squared distances stay below this, so that their roots are doubles.
 LARGEST_SQUARE = 2**200
-
-#: Units lie between this and its inverse, so that distances and epsilons per unit of distance are doubles.
-LARGEST_UNIT = 10**200
 
 #: A stated distance may differ from unit * sqrt(squared distance) by this share: doubles are rounded.
 ROUNDING = 1e-9

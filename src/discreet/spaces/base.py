@@ -29,6 +29,9 @@ Description: TypeAlias = Mapping[str, Any]
 #: Values of unbounded spaces stay within this distance of zero, so that adding noise cannot overflow 64 bits.
 LARGEST_INTEGER = 2**62
 
+#: Units lie between this and its inverse, so that distances and epsilons per unit of distance are doubles.
+LARGEST_UNIT = 10**200
+
 #: Squared distances are integers, and their roots are rounded up to a multiple of one over this.
 ROOT_DENOMINATOR = 10**6
 

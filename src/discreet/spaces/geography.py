@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from ..errors import InvalidInput, InWords
-from ..exact.arrays import FloatArray
+from ..exact.arrays import FloatArray, as_float
 from ..exact.rationals import as_fraction
 from ..report import Json
 
@@ -60,7 +60,7 @@ class Box:
 
     def __post_init__(self) -> None:
         for side in fields(self):
-            object.__setattr__(self, side.name, float(as_fraction(getattr(self, side.name), side.name)))
+            object.__setattr__(self, side.name, as_float(as_fraction(getattr(self, side.name), side.name)))
         for name in ("south", "north"):
             self._within(name, 90, "a latitude")
         for name in ("west", "east"):

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import ForeignValue, InvalidInput, InWords, meant
-from ..exact.arrays import Array, FloatArray, IntArray
+from ..errors import ForeignValue, InvalidInput, InWords, WrongType, meant
+from ..exact.arrays import Array, FloatArray, IntArray, as_floats
 from ..exact.integers import positive_integer, read_integers, refuse_masked
 from ..exact.rationals import as_fraction
 from ..report import Json
-from .base import Description, Space, which
+from .base import LARGEST_UNIT, Description, Space, which
 from .geography import Box
 
 
@@ -53,9 +53,7 @@ class Grid(Space):
             raise InvalidInput.must_be(
                 "a grid", "of 2 to 2**31 cells", InWords(f"{self.rows} x {self.cols}"), argument="rows"
             )
-        unit = as_fraction(self.cell, meant("cell", "the side of a cell"))
-        if unit <= 0:
-            raise InvalidInput.must_be("cell", "positive", InWords(self.cell), meaning="the side of a cell")
+        unit = _read_unit(self.cell)
         object.__setattr__(self, "unit", unit)
         if self.box is not None and (self.rows, self.cols) != _covering(self.box, unit):
             raise InvalidInput(
@@ -94,9 +92,7 @@ class Grid(Space):
         >>> [round(degree, 4) for degree in paris.centre(4235)]
         [48.8587, 2.294]
         """
-        unit = as_fraction(cell, meant("cell", "the side of a cell"))
-        if unit <= 0:
-            raise InvalidInput.must_be("cell", "positive", InWords(cell), meaning="the side of a cell")
+        unit = _read_unit(cell)
         box = Box(south, west, north, east)
         return cls(*_covering(box, unit), cell, box)
 
@@ -130,9 +126,7 @@ class Grid(Space):
             How far to the east and to the north of the south-west corner the place is. On a grid from a box, its
             latitude and its longitude instead.
         """
-        refuse_masked(x, "places")
-        refuse_masked(y, "places")
-        east, north = np.asarray(x, float), np.asarray(y, float)
+        east, north = _read_places(x, "x"), _read_places(y, "y")
         if self.box is not None:
             east, north = self.box.metres(east, north)
         col, row = np.floor(east / float(self.unit)), np.floor(north / float(self.unit))
@@ -190,6 +184,27 @@ class Grid(Space):
         """The grid with this description."""
         box = None if description.get("box") is None else Box.from_json(description["box"])
         return cls(description["rows"], description["cols"], as_fraction(description["cell"], "cell"), box)  # type: ignore[arg-type]
+
+
+def _read_unit(cell: object) -> Fraction:
+    """Read the side of a cell; distances between its multiples must be doubles."""
+    unit = as_fraction(cell, meant("cell", "the side of a cell"))
+    if unit <= 0:
+        raise InvalidInput.must_be("cell", "positive", InWords(cell), meaning="the side of a cell")
+    if not Fraction(1, LARGEST_UNIT) <= unit <= LARGEST_UNIT:
+        raise InvalidInput.must_be(
+            "cell", "between 1e-200 and 1e200", InWords("another number"), "Measure distances in another unit.",
+            meaning="the side of a cell",
+        )  # fmt: skip
+    return unit
+
+
+def _read_places(values: object, what: str) -> FloatArray:
+    refuse_masked(values, "places")
+    try:
+        return as_floats(values)
+    except (TypeError, ValueError):
+        raise WrongType.must_be(what, "a number, or numbers", InWords(type(values).__name__)) from None
 
 
 def _covering(box: Box, unit: Fraction) -> tuple[int, int]:

@@ -33,6 +33,8 @@ class Labels(Space):
             raise WrongType.must_be(
                 "labels", "a list of labels", InWords(f"the text {labels!r}"), f"Write [{labels!r}, ...]."
             )
+        if not isinstance(labels, Iterable):
+            raise WrongType.must_be("labels", "a list of labels", labels)
         values = tuple(labels)
         for label in values:
             if label is None or isinstance(label, float) or not isinstance(label, str | int | np.integer | np.str_):

@@ -42,6 +42,9 @@ from .members import cheapest_member
 #: Linear programs are solved up to this n; closed forms, and what looks at one report at a time, go further.
 LARGEST_PROGRAM = 400
 
+#: Maximum number of counts of a design that a closed form answers: a prior has a fraction for each.
+LARGEST_DESIGN = 10**6
+
 #: From this n on, what looks at one report at a time is solved by rays, where noise is narrow beside the range:
 #: n (1 - a) at least this. Where it is wide, columns are sums of many rays, and the program is quicker while it fits.
 RAYS_FROM, NARROW = 100, 8
@@ -166,6 +169,8 @@ def read_request(
 ) -> tuple[Request, Fraction]:
     """The request in exact numbers, and the epsilon to state with a delta (at least log(1/alpha))."""
     size = read_count(n) + 1
+    if size > LARGEST_DESIGN:
+        raise InvalidInput.must_be("n", f"below {LARGEST_DESIGN:,} for a design", n, meaning="the largest count")
     a = read_alpha(alpha, epsilon)
     allowed = as_fraction(delta, "delta")
     if not 0 <= allowed < 1:

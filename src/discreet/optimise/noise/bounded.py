@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ...errors import InvalidInput, NotPrivate, arg, named
+from ...errors import InvalidInput, InWords, NotPrivate, arg, named
 from ...exact.base import Kernel
 from ...exact.integers import positive_integer
 from ...exact.kernels import Noise
@@ -40,6 +40,9 @@ LARGEST_LEAST = 100
 
 #: The programs for small counts grow with the fourth power of the reach.
 LARGEST_PROGRAM = 20
+
+#: Variances lie between this and its inverse, so that linear programs in doubles can tell them apart.
+LARGEST_VARIANCE = 10**18
 
 #: How far below the optimum the largest stay probability is taken, relatively, to have short numbers.
 _DELTA_ROOM = Fraction(1, 2**30)
@@ -127,7 +130,7 @@ def bounded_noise(
     kind = find_name(kind, KINDS, "a kind of bounded noise", argument="kind")
     eps, D = read_epsilon(epsilon), read_reach(reach)
     eta = None if stay is None else read_stay(stay)
-    spread, target = _read_variance(variance), _read_delta(delta)
+    spread, target = read_variance(variance), _read_delta(delta)
     small = positive_integer(js, "js", least=0)
     _refuse_options(kind, eta, spread, target, small, shared_from, least, largest, overshoot)
     refuse_hopeless_js(small, D)
@@ -162,12 +165,15 @@ def bounded_noise(
 # ------------------------------------------------------------------------------------------------ arguments
 
 
-def _read_variance(variance: object) -> Fraction | None:
+def read_variance(variance: object) -> Fraction | None:
+    """Read a limit of the variance; None if there is none."""
     if variance is None:
         return None
     value = as_fraction(variance, "variance")
     if value <= 0:
         raise InvalidInput.must_be("variance", "positive", variance)
+    if not Fraction(1, LARGEST_VARIANCE) <= value <= LARGEST_VARIANCE:
+        raise InvalidInput.must_be("variance", "between 1e-18 and 1e18", InWords("another number"))
     return value
 
 

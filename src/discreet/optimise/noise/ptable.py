@@ -11,13 +11,20 @@ from typing import Any
 from ...errors import InvalidInput, arg
 from ...exact.integers import positive_integer
 from ...exact.rationals import Number, as_fraction, bound_up, float_down, read_epsilon, text_down, text_up
-from ...mechanisms.bounded import read_reach
+from ...mechanisms.bounded import read_reach, read_stay
 from ...privacy.certificate import Certificate
 from ...ptables.table import PTable
 from ...report import Fact, Json, Report, Result, Section, Terms, stamped
 from ...wording import percent
 from ..lp.refinement import InfeasibleProgram
-from .bounded import LARGEST_PROGRAM, impossible, read_shared_from, refuse_hopeless_js, refuse_untouched_zeros
+from .bounded import (
+    LARGEST_PROGRAM,
+    impossible,
+    read_shared_from,
+    read_variance,
+    refuse_hopeless_js,
+    refuse_untouched_zeros,
+)
 from .key_rounding import best_on_keys
 from .programs import NoiseRequirements, least_delta
 
@@ -87,14 +94,12 @@ def design_ptable(
     """
     eps, D, small = read_epsilon(epsilon), read_reach(reach), positive_integer(js, "js", least=0)
     size = positive_integer(keys, "keys", least=4)
-    spread, floor = _limit(variance, "variance"), _limit(stay, "stay")
+    spread, floor = read_variance(variance), None if stay is None else read_stay(stay)
     if spread is None and floor is None:
         raise InvalidInput(
             f"give {arg('stay')} (the least probability of the truth), {arg('variance')}, or both: they limit the "
             "noise."
         )
-    if floor is not None and floor >= 1:
-        raise InvalidInput.must_be("stay", "a probability below 1", stay)
     if D + small > LARGEST_PROGRAM:
         raise InvalidInput.must_be("reach + js", f"at most {LARGEST_PROGRAM}", D + small, argument="reach")
     refuse_hopeless_js(small, D)
@@ -195,12 +200,3 @@ def _rarely_true(table: PTable, reach: int, js: int) -> tuple[str, ...]:
                 f"({percent(own)}); ask for a larger stay probability to publish the truth more often"
             )
     return tuple(found)
-
-
-def _limit(value: object, name: str) -> Fraction | None:
-    if value is None:
-        return None
-    number = as_fraction(value, name)
-    if number <= 0:
-        raise InvalidInput.must_be(name, "positive", value)
-    return number

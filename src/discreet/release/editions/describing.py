@@ -89,7 +89,7 @@ def _who(result: EditionComparison) -> Unit:
 def _beyond_noise(result: EditionComparison) -> tuple[int, int, str]:
     """Return how many changes exceed the noise, the number of changes, and how many would exceed it by chance."""
     beyond = sum(int(change.beyond_noise.sum()) for pairs in result.changes for change in pairs)
-    total = sum(int(change.seen.sum()) for pairs in result.changes for change in pairs)
+    total = sum(int(change.comparable.sum()) for pairs in result.changes for change in pairs)
     return beyond, total, rounded(total * (1 - result.level))
 
 

@@ -17,12 +17,13 @@ from .request import Domain, Rows
 def declare_bands(drafts: Sequence[Draft], bands: Domain | None) -> None:
     """Set the bands of the group columns of each question: from the declaration and from its own text."""
     bands_by_column = _read(bands)
-    grouped_columns = {column.casefold() for draft in drafts for column in draft.asked.by}
+    columns = {column for draft in drafts for column in draft.question.by}
+    grouped_columns = {column.casefold() for column in columns}
     for name in bands_by_column:
         if name.casefold() not in grouped_columns:
             raise InvalidInput(
                 f"bands are declared for {name!r}, which no question groups by "
-                f"({', '.join(sorted({column for draft in drafts for column in draft.asked.by})) or 'no GROUP BY'}).",
+                f"({', '.join(sorted(columns)) or 'no GROUP BY'}).",
                 f"Add it to GROUP BY, or leave {arg('bands')} out.",
                 argument="bands",
             )
@@ -32,7 +33,7 @@ def declare_bands(drafts: Sequence[Draft], bands: Domain | None) -> None:
 
 def _bands_of(draft: Draft, bands_by_column: Mapping[str, DeclaredBands]) -> dict[str, DeclaredBands]:
     """Return the bands by column, for the group columns that have bands."""
-    by, expressions, column_kinds = draft.asked.by, draft.written, draft.stored
+    by, expressions, column_kinds = draft.question.by, draft.original, draft.stored
     alike = {column.casefold() for column in by}
     bands = {find_column(name, by): one for name, one in bands_by_column.items() if name.casefold() in alike}
     for column, band, heading in zip(by, expressions.bands, expressions.headings, strict=bool(expressions.bands)):

@@ -253,7 +253,8 @@ def _content(reviewed: Reviewed) -> dict[str, Any]:
         "planned": planned, "plan": plan, "outlook": outlook, "warnings": (*plan.notes, *replaced),
         "body": report_body(plan.report()), "error": chart(error),
         "left": None if outlook is None else amount_text(outlook.left),
-        "refused": outlook is not None and outlook.verdict == "refused", "cost": amount_text(plan.cost, up=True),
+        "refused": outlook is not None and outlook.verdict == "refused",
+        "cost": amount_text(plan.cost if outlook is None else plan.cost.as_counted_by(outlook.left), up=True),
     }  # fmt: skip
 
 
