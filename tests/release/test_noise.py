@@ -177,7 +177,7 @@ def test_outputs(arguments, output, high):
     assert (noise.output, noise.high, noise.low) == (output, high, None if output == "signed" else 0)
 
 
-@every_case("name", FAMILIES.written("release"))
+@every_case("name", FAMILIES.cli_names("release"))
 def test_every_name_can_be_written_with_either_mark(name):
     arguments = {"sigma2": 2} if name == "discrete-gaussian" else {"epsilon": 1}
     for spelling in (name, name.replace("-", "_")):

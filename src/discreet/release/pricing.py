@@ -135,7 +135,7 @@ def _rho_of(mechanism: Mechanism) -> Fraction | None:
     It comes from the noise itself and from what the judge proved, since a mechanism's file may state anything.
     """
     noise, certificate = mechanism.kernel.noise, mechanism.certificate
-    if noise is not None and isinstance(noise.law, Gaussian) and not noise.own:
+    if noise is not None and isinstance(noise.law, Gaussian) and not noise.first_laws:
         return 1 / (2 * noise.law.sigma2)
     if math.isinf(certificate.epsilon) or certificate.delta:
         return None

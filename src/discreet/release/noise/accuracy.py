@@ -274,14 +274,14 @@ class Behaviour:
             rows = tuple(ReportRow(0, weights) for weights in mechanism.matrix)
             return cls(rows, None, len(rows) - 1, (UNCLAMPED_LOW, UNCLAMPED_HIGH))
         least, largest = kernel.truths
-        if (least or 0) > 0 or (kernel.own and least != 0):
+        if (least or 0) > 0 or (kernel.first_laws and least != 0):
             raise Unsupported(
                 f"{mechanism.family} begins at a count of {least}, but a released cell may have any count from 0 on.",
                 "Build it from 0 on.",
             )
         low, high = kernel.clamp
         return cls(
-            tuple(ReportRow(t + law.low, law.floats(*law.support)) for t, law in enumerate(kernel.own)),
+            tuple(ReportRow(t + law.low, law.floats(*law.support)) for t, law in enumerate(kernel.first_laws)),
             kernel.law,
             LARGEST_INTEGER if largest is None else largest,
             (UNCLAMPED_LOW if low is None else low, UNCLAMPED_HIGH if high is None else high),

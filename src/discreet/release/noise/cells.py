@@ -22,7 +22,7 @@ from ...exact.bits import Bits
 from ...exact.integers import is_integer
 from ...exact.laws import Law
 from ...exact.rationals import as_fraction
-from ...exact.sampling import CHUNK, Sampler
+from ...exact.sampling import DRAWS_PER_CHUNK, Sampler
 from ...exact.tables import refuse_large
 from ...files import rebuild
 from ...mechanism import Mechanism
@@ -206,8 +206,9 @@ class CellNoise:
         for number, cells in self._parts(truths.size):
             counts_of_part, sampler = truths[cells], self._samplers[number]
             noisy = np.empty(counts_of_part.size, np.int64)
-            for start in range(0, noisy.size, CHUNK):
-                noisy[start : start + CHUNK] = sampler.draw(counts_of_part[start : start + CHUNK], bits)
+            for start in range(0, noisy.size, DRAWS_PER_CHUNK):
+                end = start + DRAWS_PER_CHUNK
+                noisy[start:end] = sampler.draw(counts_of_part[start:end], bits)
             reports[cells] = noisy
         below, above = self.clamp(reports.size)
         return np.clip(reports, below, above, out=reports).reshape(np.shape(counts))
@@ -380,7 +381,7 @@ def cell_noise(
     by_sigma2 = takes_sigma2(mechanism)
     if by_sigma2 != (sigma2 is not None) or by_sigma2 == (epsilon is not None):
         scale = f"{arg('sigma2')}, and no epsilon" if by_sigma2 else f"{arg('epsilon')}, and no sigma2"
-        raise InvalidInput(f"{family.written} needs {scale}.", argument="sigma2" if by_sigma2 else "epsilon")
+        raise InvalidInput(f"{family.cli_name} needs {scale}.", argument="sigma2" if by_sigma2 else "epsilon")
     if family.unbounded:
         build = resolve(family.unbounded)
         ready = build(sigma2=sigma2) if by_sigma2 else build(epsilon=epsilon)
@@ -389,12 +390,12 @@ def cell_noise(
     def table(n: int, share: Fraction) -> Mechanism:
         return family.make(Counts(n), epsilon=share)
 
-    return _of_tables(family.written, table, as_fraction(epsilon, "epsilon"), limit, output)
+    return _of_tables(family.cli_name, table, as_fraction(epsilon, "epsilon"), limit, output)
 
 
 def cell_mechanism(name: object) -> str:
     """Return the standard spelling of the name of a mechanism for cells."""
-    return _cell_family(name).written
+    return _cell_family(name).cli_name
 
 
 def takes_sigma2(mechanism: object) -> bool:

@@ -43,7 +43,7 @@ def epsilon_for(name: str, half_width: int, level: object = Fraction(19, 20)) ->
     Fraction(8319, 10000)
     """
     error, coverage = _read_target(half_width, level)
-    possible = {f.written: f for f in FAMILIES.offered("release") if f.unbounded and "sigma2" not in f.parameters}
+    possible = {f.cli_name: f for f in FAMILIES.offered("release") if f.unbounded and "sigma2" not in f.parameters}
     family = possible.get(plain(name))
     if family is None:
         raise Unsupported(
