@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 
 from . import losses, plots, utility
 from .checking import check
-from .errors import InvalidInput, arg
+from .errors import InvalidInput, arg, warn_renamed
 from .exact.arrays import FloatArray
 from .exact.rationals import Number, read_alpha, text_up
 from .files import read_subject
@@ -28,7 +27,7 @@ from .plots.chart import PALETTE, Chart
 from .privacy.verify import verify
 from .properties import PROPERTIES
 from .ptables.table import PTable
-from .report import Fact, Json, Picture, Report, Result, Section, Table, Terms, plain, stamped
+from .report import Fact, Json, Picture, Report, Result, Section, Terms, TextTable, plain, stamped
 from .spaces import Counts
 from .wording import listed, percent, rounded
 
@@ -113,7 +112,7 @@ class Comparison(Result):
     @property
     def asked(self) -> str:
         """Deprecated alias of ``privacy``."""
-        warnings.warn("asked is now privacy; the next version removes asked.", DeprecationWarning, 2)
+        warn_renamed("asked", "privacy")
         return self.privacy
 
     def __getitem__(self, name: str) -> ComparedMechanism:
@@ -163,8 +162,10 @@ class Comparison(Result):
     def report(self) -> Report:
         """Return the tables, the meaning of their columns, and charts."""
         (headings, cells), (worst_headings, worst_cells) = self.table(), self.worst_table()
-        average = Table(tuple(headings), tuple(map(tuple, cells)), tuple(range(1, len(headings) - 1)), (0,))
-        worst = Table(tuple(worst_headings), tuple(map(tuple, worst_cells)), tuple(range(1, len(worst_headings))), (0,))
+        average = TextTable(tuple(headings), tuple(map(tuple, cells)), tuple(range(1, len(headings) - 1)), (0,))
+        worst = TextTable(
+            tuple(worst_headings), tuple(map(tuple, worst_cells)), tuple(range(1, len(worst_headings))), (0,)
+        )
         names = Terms(tuple((row.name, row.title) for row in self.rows))
         costs = Picture("bars", {"rows": self._costs()}, "Shorter is better.")
         limit = f" The first {MAX_DRAWN} mechanisms." if len(self.rows) > MAX_DRAWN else ""

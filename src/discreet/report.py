@@ -74,7 +74,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Cells of text.
 
     Attributes
@@ -139,7 +139,7 @@ class Code:
 
 
 #: A part of a section.
-Part = Prose | Bullets | Terms | Table | Picture | Code
+Part = Prose | Bullets | Terms | TextTable | Picture | Code
 
 
 @dataclass(frozen=True)

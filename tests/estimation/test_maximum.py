@@ -13,7 +13,7 @@ import discreet as dc
 from discreet.estimation import interior
 from discreet.estimation.algebra import NumericalFailure
 from discreet.estimation.model import problem
-from discreet.estimation.model.models import Dense, Geometric, Response
+from discreet.estimation.model.models import Dense, Geometric, ResponseModel
 from discreet.estimation.solvers import large, response
 from discreet.estimation.solvers.likelihood import Likelihood
 from support.battery import cases, structured_cases
@@ -103,7 +103,7 @@ def test_randomised_response_in_closed_form_is_the_interior_points_answer(k: int
     total = k - 1 + np.exp(epsilon)
     other, gain = 1 / total, np.expm1(epsilon) / total
     p = response.maximum(q, other / gain)
-    model = Response(other, gain, q)
+    model = ResponseModel(other, gain, q)
     assert interior.gap_of(model, p) <= 1e-10
     found = interior.solve(model, 1e-10)
     u, v = model.forward(p), model.forward(found.p)
@@ -161,7 +161,7 @@ def test_both_sides_of_the_dense_system_solve_it(shape: tuple[int, int]) -> None
 
 def test_the_response_system_is_the_dense_one() -> None:
     rng = np.random.default_rng(2)
-    model = Response(0.05, 0.5, rng.dirichlet(np.ones(11)))
+    model = ResponseModel(0.05, 0.5, rng.dirichlet(np.ones(11)))
     weights, slacks, b = rng.uniform(0.1, 10, 11), rng.uniform(0.01, 100, 11), rng.normal(size=11)
     A = 0.05 + 0.5 * np.eye(11)
     dp, du = model.newton(weights, slacks)(b)

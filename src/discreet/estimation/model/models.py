@@ -1,10 +1,10 @@
 """Models: the products and the linear algebra of each kind of mechanism, for the solvers.
 
-==============  =====================================================  ========================================
-``Dense``        any matrix                                             Cholesky, of the smaller side (Woodbury)
-``Geometric``    two-sided geometric noise, clamped to 0..n             one banded system, O(n)
-``Response``     keep the value, or report any other, all alike         diagonal plus rank two, O(n)
-==============  =====================================================  ========================================
+=================  ===================================================  ========================================
+``Dense``          any matrix                                           Cholesky, of the smaller side (Woodbury)
+``Geometric``      two-sided geometric noise, clamped to 0..n           one banded system, O(n)
+``ResponseModel``  keep the value, or report any other, all alike       diagonal plus rank two, O(n)
+=================  ===================================================  ========================================
 
 Columns of A may be multiplied by any positive numbers: the factor cancels in everything a solver does (q / u, and u A).
 """
@@ -161,7 +161,7 @@ class Geometric:
         return solve
 
 
-class Response:
+class ResponseModel:
     """A = other 11' + gain I: each false value with probability ``other``, the true one with ``other + gain``."""
 
     def __init__(self, other: float, gain: float, q: FloatArray) -> None:

@@ -10,7 +10,7 @@ from ...exact.arrays import FloatArray, IntArray
 from .. import interior
 from ..algebra import NumericalFailure, left_solve, single_threaded_blas
 from ..interior import Model, Solution, gap_of
-from ..model.models import Dense, Geometric, Response
+from ..model.models import Dense, Geometric, ResponseModel
 from ..model.problem import Problem
 from . import banded, gradients, large, response
 from .banded import Banded
@@ -49,7 +49,7 @@ class Likelihood:
             if group.alpha is not None:
                 return Geometric(group.alpha, group.whole() / problem.people)
             if group.kernel.response is not None:
-                return Response(*group.kernel.response, group.whole() / problem.people)
+                return ResponseModel(*group.kernel.response, group.whole() / problem.people)
         narrow = banded.fitting(problem)
         if narrow is not None:
             return narrow
@@ -70,7 +70,7 @@ class Likelihood:
     def of_part(self, counts: IntArray) -> Likelihood:
         """The likelihood of some of the reports: counts in the order of the model's q."""
         model, groups = self.model, self.problem.groups
-        seen = counts[groups[0].reports] if isinstance(model, Geometric | Response) else counts
+        seen = counts[groups[0].reports] if isinstance(model, Geometric | ResponseModel) else counts
         return Likelihood(self.problem.with_counts(seen), self.tolerance)
 
     def mean_log(self, p: FloatArray) -> float:
@@ -137,7 +137,7 @@ class Likelihood:
 
     def _closed_form(self) -> FloatArray | None:
         model = self.model
-        if isinstance(model, Response):
+        if isinstance(model, ResponseModel):
             return response.maximum(model.q, model.other / model.gain)
         if isinstance(model, Banded | Structured):
             return None  # noise that has an inverse without negatives is hardly any: steps are cheaper than to try
@@ -157,7 +157,7 @@ class Likelihood:
             return None
         if isinstance(model, Geometric):
             return model.unfold(model.q / model.factors)
-        if isinstance(model, Response):
+        if isinstance(model, ResponseModel):
             return np.asarray((model.q - model.other) / model.gain)
         if isinstance(model, Structured | Banded) and group.size**3 > MOST_WORK:
             return None

@@ -11,7 +11,7 @@ from ...errors import InvalidInput
 from ...exact.rationals import Number, as_fraction, read_epsilon, text_up
 from ...mechanisms import bounded as closed
 from ...mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law
-from ...report import Fact, Json, Picture, Prose, Report, Result, Section, Table, stamped
+from ...report import Fact, Json, Picture, Prose, Report, Result, Section, TextTable, stamped
 from ...wording import find_name, percent, rounded
 from .bounded import MAX_PROGRAM_REACH
 from .programs import NoiseProgram, NoiseRequirements, delta_of, largest_stay, least_delta
@@ -70,12 +70,12 @@ class NoiseTradeoff(Result):
             )
             for knee in self.knees[:MAX_FACTS]
         ]
-        knees = Table(
+        knees = TextTable(
             ("epsilon", "reach", "truth published", "delta"),
             tuple((*_cells(knee), text_up(knee["delta"], 3)) for knee in self.knees),
             (0, 1, 2, 3),
         )
-        points = Table(
+        points = TextTable(
             ("epsilon", "reach", "truth published", "delta", "variance"),
             tuple((*_cells(row), text_up(row["delta"], 3), rounded(row["variance"])) for row in self.rows),
             (0, 1, 2, 3, 4),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...plots.counts import MAX_DRAWN_CELLS, label
-from ...report import Table
+from ...report import TextTable
 from ..tables.columns import IMPOSSIBLE, SUPPRESSED
 from ..tables.levelled_counts import TOTAL_LABEL
 from ..tables.released import ReleasedTable
@@ -20,7 +20,7 @@ _MAX_LINE_LABEL, _MAX_COLUMN_LABEL = 80, 30
 _REMARKS = {IMPOSSIBLE: "cannot exist", SUPPRESSED: "suppressed"}
 
 
-def cross_table(table: ReleasedTable) -> Table | None:
+def cross_table(table: ReleasedTable) -> TextTable | None:
     """Return the cross table of two group columns and one measure, or None where a list is easier to read.
 
     The choice and the form depend on the groups, which are public, and not on the counts.
@@ -43,7 +43,7 @@ def cross_table(table: ReleasedTable) -> Table | None:
     )
     rows = [(_label(line, _MAX_LINE_LABEL), *(cells.get((line, one), "\n") for one in columns)) for line in lines]
     headings = (label(down, _MAX_LINE_LABEL), *(_label(one, _MAX_COLUMN_LABEL) for one in columns))
-    return Table(headings, tuple(rows), numbers=tuple(range(1, len(headings))), over=label(over, _MAX_LINE_LABEL))
+    return TextTable(headings, tuple(rows), numbers=tuple(range(1, len(headings))), over=label(over, _MAX_LINE_LABEL))
 
 
 #: The value of a count in a column that it is summed over.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...engines.base import ROW
 from ...plots.counts import MAX_DRAWN_CELLS, label
-from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
+from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Terms, TextTable
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
 from ..tables.columns import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, error_meanings
@@ -78,11 +78,11 @@ def _picture(table: ReleasedTable) -> Picture:
     return Picture("counts", table.chart_data, caption)
 
 
-def _cells(table: ReleasedTable, most: int) -> Table:
+def _cells(table: ReleasedTable, most: int) -> TextTable:
     rows = table.rows(most)
     names = [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
     cells = [(*(label(row[name], _MAX_LABEL) for name in names), *count_and_interval(row)) for row in rows]
-    return Table(
+    return TextTable(
         (*names, "count", f"{percent(table.level, 6)} interval"),
         tuple(cells),
         numbers=(len(names), len(names) + 1),

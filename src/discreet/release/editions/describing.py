@@ -11,7 +11,7 @@ from ...ledger.budget import NOTHING, Cost, short
 from ...plots.counts import label
 from ...plots.editions import MAX_LINES, MAX_PANELS
 from ...privacy.relations import RELATIONS
-from ...report import Bullets, Fact, Json, Part, Picture, Prose, Report, Section, Table
+from ...report import Bullets, Fact, Json, Part, Picture, Prose, Report, Section, TextTable
 from ...unit import Unit
 from ...wording import listed, percent, plural, rounded
 from ..plan.describing import cost_in_words
@@ -118,7 +118,7 @@ def _table(result: EditionComparison, table: int, most: int) -> Iterator[Section
         yield Section(f"From {result.names[a]} to {result.names[b]}", parts)
 
 
-def _changes(result: EditionComparison, table: int, rows: list[dict[str, Json]], size: int) -> Table:
+def _changes(result: EditionComparison, table: int, rows: list[dict[str, Json]], size: int) -> TextTable:
     keys, level = result.keys(table), percent(result.level, 6)
     headings = (*keys, "before", "after", "change", f"{level} interval", "growth", f"{level} interval")
     cells = []
@@ -127,7 +127,7 @@ def _changes(result: EditionComparison, table: int, rows: list[dict[str, Json]],
         assert isinstance(group, Mapping)
         cells.append((*(label(group[key], _MAX_LABEL_CHARACTERS) for key in keys), *_figures(row)))
     numbers = tuple(range(len(keys), len(headings)))
-    return Table(headings, tuple(cells), numbers=numbers, strong=(len(keys) + 2,), total=size)
+    return TextTable(headings, tuple(cells), numbers=numbers, strong=(len(keys) + 2,), total=size)
 
 
 def _disagreeing(rows: list[dict[str, Json]]) -> Iterator[Prose]:
