@@ -31,14 +31,14 @@ has the verdicts of a full run ([how to run it](howto_studies.md)). The papers a
 
 def page(folder: Path) -> str:
     """The page, from the files of a run."""
-    found = {study.name: json.loads((folder / study.name / "study.json").read_text("utf-8")) for study in STUDIES}
+    results = {study.name: json.loads((folder / study.name / "study.json").read_text("utf-8")) for study in STUDIES}
     lines = [HEAD.rstrip("\n")]
     for study in STUDIES:
-        counts = [sum(c["verdict"] == verdict for c in found[study.name]["claims"]) for verdict in Verdict]
+        counts = [sum(c["verdict"] == verdict for c in results[study.name]["claims"]) for verdict in Verdict]
         numbers = " | ".join(map(str, counts))
         lines.append(f"| [{study.name}](#study-{study.name}) | [{study.letter}] {study.paper} | {numbers} |")
     for study in STUDIES:
-        lines += section(study, found[study.name], folder / study.name)
+        lines += section(study, results[study.name], folder / study.name)
     return "\n".join(lines) + "\n"
 
 
