@@ -192,9 +192,7 @@ def _request_file(context: typer.Context, questions: list[str]) -> RequestFile |
     for name in _typed_fields(context):
         if name != "edition":
             option = f"--{name.replace('_', '-')}"
-            raise InvalidInput(
-                f"{questions[0]} already states the request.", f"Leave {option} out, or change the file."
-            )
+            raise InvalidInput(f"{questions[0]} already has the request.", f"Leave {option} out, or change the file.")
     return open_request(questions[0])
 
 

@@ -19,7 +19,7 @@ def noise_by_size(half_widths: Mapping[str, int], level: float, title: str | Non
     half_widths
         For each name (the first eight are drawn), the half-width of the noise.
     level
-        The probability with which the noise is no larger than its half-width.
+        The probability with which the noise stays within its half-width.
     title
         Title of the chart, instead of "Error for counts of every size".
 

@@ -330,7 +330,7 @@ class _Reader:
             return SqlTerm("TRY_CAST", inner.column, inner, type_)
         signed = name == "Neg" and type(bare(node.this)).__name__ == "Literal"
         if signed or name in ("Literal", "Boolean", "Null") or (name == "Cast" and not self.is_term(node)):
-            raise refusal(f"{piece(node)} is in the place of a column", "Compare a column with a literal.")
+            raise refusal(f"{piece(node)} is a literal where a column is needed", "Compare a column with a literal.")
         raise _refused(node)
 
     def literal(self, node: Expression) -> Literal:
@@ -428,7 +428,7 @@ def _checked(test: Compare) -> Compare:
     if term.type in INTEGERS and literal.type == "DOUBLE":
         if not isinstance(literal.value, int) or not -INTEGERS[term.type] <= literal.value < INTEGERS[term.type]:
             raise refusal(
-                f"{piece(test.text)} compares {term.type} with a number outside its range or with decimals",
+                f"{piece(test.text)} compares {term.type} with a number it cannot hold",
                 "Read the column as DOUBLE.",
             )
     elif term.type not in (None, literal.type):

@@ -81,7 +81,7 @@ class Literal:
 class SqlTerm:
     """A column, or what LOWER, UPPER, TRIM, COALESCE and TRY_CAST make of a term.
 
-    ``function`` is empty for a column; ``type`` is None for a column that is read as the type of the literal it is compared with.
+    ``function`` is empty for a column. ``type`` is None for a column that is read as the type of the literal it meets.
     """
 
     function: str
@@ -168,7 +168,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class AndOr:
-    """``a AND b AND ...`` or ``a OR b OR ...``: at least two distinct parts in one order, none joined by the same word."""
+    """``a AND b AND ...`` or ``a OR b OR ...``: two or more distinct parts, sorted; none is joined by the same word."""
 
     word: str
     parts: tuple[Test, ...]

@@ -293,7 +293,7 @@ def write_request(
     ...     file, "SELECT COUNT(*) FROM visits", data="visits.csv", unit="person", epsilon="0.5",
     ... )
     >>> print(*file.read_text().splitlines()[-5:], sep="\\n")
-    # Whose data is protected: a column that tells them apart, or row.
+    # Whose data is protected: the column that names them, or row.
     unit = "person"
     <BLANKLINE>
     # The privacy of the whole release, per unit; or the error that is allowed.
