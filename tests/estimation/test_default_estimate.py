@@ -200,7 +200,7 @@ def test_what_was_chosen_and_why_is_the_first_note(made: Any, method: str, words
 
 
 def test_too_many_counts_are_not_smoothed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(automatic, "MOST_COUNTS", 20)
+    monkeypatch.setattr(automatic, "MAX_SMOOTHED_VALUES", 20)
     m = dc.geometric(30, epsilon=1)
     e = dc.estimate(reports=[3, 4, 4, 5], mechanism=m)
     assert e.method == "mle" and "would take long" in e.notes[0]

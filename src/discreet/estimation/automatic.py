@@ -6,18 +6,18 @@ from dataclasses import replace
 
 from ..errors import Unsupported, arg
 from .algebra import single_threaded_blas
-from .interior import Solution
+from .interior import SolverResult
 from .model.problem import Problem
 from .result import Estimate, finish, of_maximum, of_problem
 from .solvers import distance, evidence, smoothing
 from .solvers.likelihood import Likelihood
 
-#: Fewer values than this are hardly a curve; of more than this, bins would take long.
-FEWEST_COUNTS, MOST_COUNTS = 8, 50_000
+#: Range of numbers of values that are smoothed: fewer are hardly a curve, and bins of more would take long.
+MIN_SMOOTHED_VALUES, MAX_SMOOTHED_VALUES = 8, 50_000
 
 
 def estimate(problem: Problem, tolerance: float | None, seed: int) -> Estimate:
-    """The estimate by the method that serves these values best."""
+    """Return the estimate by the method that serves these values best."""
     size = problem.size
     if problem.truths.as_grid is not None:
         if problem.people >= smoothing.FOLDS:
@@ -26,27 +26,27 @@ def estimate(problem: Problem, tolerance: float | None, seed: int) -> Estimate:
     if not problem.truths.is_line or any(one.kernel.reports_are_sets for one in problem.groups):
         # projective response is for names, also where these are numbered
         return maximum(problem, tolerance, "These values have no order, so there is nothing to smooth.")
-    if size < FEWEST_COUNTS:
+    if size < MIN_SMOOTHED_VALUES:
         return maximum(problem, tolerance, f"With {size} values there is nothing to smooth.")
-    if size > MOST_COUNTS:
+    if size > MAX_SMOOTHED_VALUES:
         return maximum(problem, tolerance, f"With {size:,} values, smoothing would take long.")
     return smooth_counts(problem, tolerance)
 
 
 def smooth_counts(problem: Problem, tolerance: float | None) -> Estimate:
-    """The empirical Bayes estimate; or the maximum of the likelihood, where chance does not explain the distance.
+    """Return the empirical Bayes estimate, or the maximum of the likelihood if chance does not explain the distance.
 
     Raises
     ------
     Unsupported
-        If the values are no counts, or too few or too many.
+        If the values are not counts, or too few or too many.
     NumericalFailure
         If no prior could be worked out in double precision.
     """
-    if not problem.truths.is_line or not FEWEST_COUNTS <= problem.size <= MOST_COUNTS:
+    if not problem.truths.is_line or not MIN_SMOOTHED_VALUES <= problem.size <= MAX_SMOOTHED_VALUES:
         raise Unsupported(
-            f"empirical Bayes smooths {FEWEST_COUNTS} to {MOST_COUNTS:,} counts; these are {problem.size:,} "
-            f"{problem.truths.noun}s. Use {arg('method', 'auto')}, which chooses what serves them."
+            f"empirical Bayes smooths {MIN_SMOOTHED_VALUES} to {MAX_SMOOTHED_VALUES:,} counts; these are "
+            f"{problem.size:,} {problem.truths.noun}s. Use {arg('method', 'auto')}, which chooses what serves them."
         )
     likelihood = Likelihood(problem, tolerance)
     with single_threaded_blas(evidence.MOST_VALUES**2):
@@ -61,13 +61,13 @@ def smooth_counts(problem: Problem, tolerance: float | None) -> Estimate:
         made = _with_reason(of_maximum(likelihood, top), why)
         return replace(made, notes=(*made.notes, *smoothed.notes[1:]), distance=how_far)
     gap = distance.lacking(likelihood, top, smoothed.p)
-    solution = Solution(smoothed.p, gap, ((likelihood.mean_log(smoothed.p), gap),))
+    solution = SolverResult(smoothed.p, gap, ((likelihood.mean_log(smoothed.p), gap),))
     made = finish(likelihood, solution, "empirical-bayes", smoothed.notes)
     return replace(made, distance=how_far, _maximum=top)
 
 
 def stop_early(likelihood: Likelihood, seed: int) -> Estimate:
-    """Updates stopped early, after a number of them that cross-validation chooses."""
+    """Return the distribution after the number of updates that cross-validation chooses."""
     with single_threaded_blas(likelihood.problem.places):
         solution, note = smoothing.choose(likelihood, seed)
     return finish(likelihood, solution, "smoothed", (note,))

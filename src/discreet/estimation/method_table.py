@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class MethodInfo:
-    """What is known of a method.
+    """A method of ``dc.estimate``.
 
     Attributes
     ----------
     title
-        What it is, in a few words.
+        A few words that describe it.
     takes
         The arguments of ``dc.estimate`` that only some methods take.
     unsmoothed
-        Whether it climbs the likelihood without smoothing, so that an estimate can be a comb.
+        True if it climbs the likelihood without smoothing, so that an estimate can be a comb.
     """
 
     title: str
@@ -25,7 +25,7 @@ class MethodInfo:
     unsmoothed: bool = False
 
 
-#: Every method by its name; ``methods.estimate`` runs it.
+#: The methods by their names; ``methods.estimate`` runs them.
 METHODS: Mapping[str, MethodInfo] = {
     "auto": MethodInfo("chosen by what the values are", ("seed",)),
     "empirical-bayes": MethodInfo("smoothed as far as the reports allow (empirical Bayes)"),

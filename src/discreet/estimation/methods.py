@@ -17,7 +17,7 @@ from ..utility import read_prior
 from ..wording import listed
 from . import automatic
 from .algebra import NumericalFailure, single_threaded_blas
-from .interior import Solution
+from .interior import SolverResult
 from .method_table import METHODS
 from .model.problem import Problem, read
 from .result import Estimate, finish, of_problem
@@ -26,7 +26,7 @@ from .solvers.likelihood import Likelihood
 
 Method = Literal["auto", "empirical-bayes", "mle", "smoothed", "ibu", "inverse"]
 
-#: How many updates [F] makes.
+#: Number of updates that [F] makes.
 PAPER_ITERATIONS = 5000
 
 
@@ -49,9 +49,9 @@ def estimate(
     counts
         How often each output was reported, in the order of the mechanism's outputs; or a mapping from values to
         counts. Raw reports belong in ``reports``: as many of them as there are outputs look like counts, and are read
-        as such; a note on the estimate says so wherever a list could be either. For people who used different
+        as such; a note on the estimate warns of lists that could be either. For people who used different
         mechanisms, a list of pairs ``(counts, mechanism)`` instead of both arguments; the estimate then assumes that
-        the choice says nothing about the value, and ``e.stratified`` and ``e.homogeneity()`` stand beside it.
+        the choice says nothing about the value, and ``e.stratified`` and ``e.homogeneity()`` test this.
     mechanism
         The mechanism that made the reports; also an exact table, or a matrix whose rows are true values.
     reports
@@ -63,8 +63,8 @@ def estimate(
         ``"smoothed"``, for labels ``"mle"``; what was chosen and why is the first of the notes. ``"mle"``: the maximum
         likelihood estimate, with a certified gap; for a smooth population it is a comb. ``"smoothed"``: updates stopped
         early, after a number of them that cross-validation chooses.
-        ``"ibu"``: a fixed number of iterative Bayesian updates, as in the papers; far from the maximum at times, and
-        the gap says so. ``"inverse"``: q A^-1, unbiased, with negative entries.
+        ``"ibu"``: a fixed number of iterative Bayesian updates, as in the papers; at times far from the maximum, as
+        the gap shows. ``"inverse"``: q A^-1, unbiased, with negative entries.
     tolerance
         The gap to stop at; by default a thousandth of a unit of log-likelihood in all, between 1e-12 and 1e-8.
     iterations, start
@@ -171,9 +171,9 @@ def _inverse(likelihood: Likelihood) -> Estimate:
     negative = p < 0
     if not negative.any():
         gap = likelihood.gap(p / p.sum())
-        return finish(likelihood, Solution(p, gap, ((likelihood.mean_log(p), gap),)), "inverse", ())
+        return finish(likelihood, SolverResult(p, gap, ((likelihood.mean_log(p), gap),)), "inverse", ())
     note = (
         f"{int(negative.sum())} of the {problem.size} entries are negative and add up to {p[negative].sum():.4g}: this "
         "is not a distribution, though sums over many values are unbiased."
     )
-    return finish(likelihood, Solution(p, math.nan, ((math.nan, math.nan),)), "inverse", (note,))
+    return finish(likelihood, SolverResult(p, math.nan, ((math.nan, math.nan),)), "inverse", (note,))

@@ -199,7 +199,7 @@ class _Reports:
             yield p
 
     def chances(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        """The distribution, the chance of each report, and the log-likelihood."""
+        """Return the distribution, the chance of each report, and the log-likelihood."""
         weights = np.exp(theta - theta.max())
         p = weights / weights.sum()
         u = left_times(p, self.A)
@@ -207,7 +207,7 @@ class _Reports:
             return p, u, float(self.counts @ np.log(u))
 
     def spread(self, p: FloatArray, kind: Kind) -> FloatArray:
-        """The distribution of the values from that of the bins: its log is linear between the middles of bins."""
+        """Return the distribution of the values from that of the bins: log-linear between the middles of bins."""
         if self.size == self._whole:
             return p
         each = p / self._widths
@@ -220,7 +220,7 @@ class _Reports:
 
 @lru_cache(maxsize=8)
 def _curves(size: int) -> tuple[FloatArray, FloatArray]:
-    """Eigenvectors of P, and the variances of a curve of deviation 1 along them; the first is the constant."""
+    """Return eigenvectors of P, and the variances of a curve of deviation 1 along them; the first is the constant."""
     first = np.diff(np.eye(size), axis=0)
     second = np.diff(np.eye(size), 2, axis=0)
     values, vectors = eigenvectors(second.T @ second + (10 / size**2) * first.T @ first)
@@ -266,23 +266,23 @@ def _prior(reports: _Reports, kind: Kind, deviation: float) -> _Prior:
 
 
 def _along(reports: _Reports, kind: Kind) -> Iterator[_Found]:
-    """The estimates of one kind of prior, from nearly uniform on, each begun where the last one ended."""
+    """Yield the estimates of one kind of prior, from nearly uniform on, each begun where the last one ended."""
     vectors, _ = _curves(reports.size)
-    theta, own, top = np.zeros(reports.size), 0.0, -math.inf
+    theta, at_zero, top = np.zeros(reports.size), 0.0, -math.inf
     for deviation in DEVIATIONS[SKIPPED * (kind.price > 0) :]:
         prior = _prior(reports, kind, deviation)
         curve = theta.copy()
-        curve[0] -= own
+        curve[0] -= at_zero
         kept = prior.kept > 0
         z = left_times(curve, vectors)[kept] / prior.kept[kept]
         if kind.atom:
-            z = np.append(z, own / prior.atom)
-        found = _climb(reports, prior, z, ROUGH)
-        theta, own = found.theta, float(found.z[-1]) * prior.atom
-        evidence = found.score
+            z = np.append(z, at_zero / prior.atom)
+        candidate = _climb(reports, prior, z, ROUGH)
+        theta, at_zero = candidate.theta, float(candidate.z[-1]) * prior.atom
+        evidence = candidate.score
         top = max(top, evidence)
         score = evidence - kind.price - math.log(max(deviation, HARDLY) ** 2 + kind.single) / 4
-        yield _Found(found.z, theta, found.p, score, kind, deviation)
+        yield _Found(candidate.z, theta, candidate.p, score, kind, deviation)
         if evidence < top - FALL:
             return
 
