@@ -82,7 +82,7 @@ def covariance(size: int, kind: Kind, deviation: float) -> np.ndarray:
     inverse = 1 / values[1:]
     of_curve = deviation**2 * size * inverse / inverse.sum() + kind.single
     made = (vectors[:, 1:] * of_curve) @ vectors[:, 1:].T + np.full((size, size), 1 / size)
-    made[0, 0] += evidence.OF_ATOM * kind.atom
+    made[0, 0] += evidence.ATOM_VARIANCE * kind.atom
     return made
 
 
@@ -92,7 +92,7 @@ def test_the_climb_ends_at_the_maximum_of_the_posterior_with_laplaces_evidence(
     kind: Kind, deviation: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By slopes, steps in all directions and determinants of matrices that are written out."""
-    monkeypatch.setattr(evidence, "NEGLIGIBLE", 1e-12)
+    monkeypatch.setattr(evidence, "NEGLIGIBLE_VARIANCE", 1e-12)
     size, m = 12, dc.geometric(11, epsilon="0.5")
     counts = drawn(m, np.array([9, 5, 4, 3, 2, 2, 1, 1, 1, 1, 1, 1.0]), 3000, 1)
     reports = evidence._Reports(read(counts, m, None, None))

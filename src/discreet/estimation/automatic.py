@@ -12,6 +12,10 @@ from .result import Estimate, finish, of_maximum, of_problem
 from .solvers import distance, evidence, smoothing
 from .solvers.likelihood import Likelihood
 
+#: Least sum, over the cells of a map, of their squared signal-to-noise ratios, at which the closed-form maximum under
+#: randomised response serves better than early stopping (measured on 10 x 10 to 30 x 30 cells).
+LEAST_SIGNAL = 20.0
+
 #: Range of numbers of values that are smoothed: fewer are hardly a curve, and bins of more would take long.
 MIN_SMOOTHED_VALUES, MAX_SMOOTHED_VALUES = 8, 50_000
 
@@ -20,6 +24,8 @@ def estimate(problem: Problem, tolerance: float | None, seed: int) -> Estimate:
     """Return the estimate by the method that serves these values best."""
     size = problem.size
     if problem.truths.as_grid is not None:
+        if _signal(problem) >= LEAST_SIGNAL:
+            return maximum(problem, tolerance, "Randomised response keeps cells apart, and the reports suffice.")
         if problem.people >= smoothing.FOLDS:
             return stop_early(Likelihood(problem, tolerance), seed)
         return maximum(problem, tolerance, "There are too few reports to smooth the map.")
@@ -31,6 +37,17 @@ def estimate(problem: Problem, tolerance: float | None, seed: int) -> Estimate:
     if size > MAX_SMOOTHED_VALUES:
         return maximum(problem, tolerance, f"With {size:,} values, smoothing would take long.")
     return smooth_counts(problem, tolerance)
+
+
+def _signal(problem: Problem) -> float:
+    """Return N gain^2 under randomised response that keeps the truth with probability gain more than any other value.
+
+    The number of reports of a cell with share p has mean N (other + gain p) and about that variance. So the squared
+    signal-to-noise ratios (N gain p)^2 / (N (other + gain p)) add up to at least N gain^2, reached by equal shares.
+    Under other mechanisms, and for several groups, 0.
+    """
+    response = problem.groups[0].kernel.response if len(problem.groups) == 1 else None
+    return 0.0 if response is None else problem.people * response[1] ** 2
 
 
 def smooth_counts(problem: Problem, tolerance: float | None) -> Estimate:
@@ -49,7 +66,7 @@ def smooth_counts(problem: Problem, tolerance: float | None) -> Estimate:
             f"{problem.size:,} {problem.truths.noun}s. Use {arg('method', 'auto')}, which chooses what serves them."
         )
     likelihood = Likelihood(problem, tolerance)
-    with single_threaded_blas(evidence.MOST_VALUES**2):
+    with single_threaded_blas(evidence.MAX_BINS**2):
         smoothed = evidence.smooth(problem)
     top = likelihood.maximum()
     how_far = distance.measure(likelihood, top, smoothed.p)

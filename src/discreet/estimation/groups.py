@@ -29,7 +29,7 @@ from ..wording import listed, noun, percent, plural, rounded
 from .describing import reporting
 from .describing.summary import distribution_json, value_of
 from .intervals.questions import COVERS, Interval
-from .methods import Method, estimate
+from .methods import Estimator, Method, estimate
 from .model.problem import Problem
 from .result import Estimate, of_problem
 from .statistics import read_share
@@ -332,7 +332,7 @@ def estimate_by(
     reports: Any = None,
     by: Any = None,
     column: str = "",
-    method: Method = "auto",
+    method: Method | Estimator = "auto",
     **options: Any,
 ) -> GroupEstimates:
     """Estimate the distribution of true values in each of several groups, and how much the groups differ.

@@ -24,7 +24,7 @@ from .interior import SolverResult
 from .intervals.joint import Joint, Margin
 from .intervals.moments import Unbiased
 from .intervals.questions import Answers, IntervalInputs
-from .method_table import METHODS
+from .method_table import method_info
 from .model.problem import Problem
 from .solvers.distance import Distance
 from .solvers.likelihood import Likelihood
@@ -55,7 +55,7 @@ class Estimate(Answers, Result):
     space, distribution, people
         The true values, the probability of each (read-only), and how many people reported.
     method
-        How it was made: "empirical-bayes", "mle", "smoothed", "ibu" or "inverse".
+        The method that made it, such as "empirical-bayes" or "mle"; "custom:NAME" for a function of your own.
     gap
         How much log-likelihood per report is missing from the maximum at most; a bound that needs no trust in the
         solver. Not a number for an inverse with negative entries, which is not a distribution.
@@ -127,7 +127,7 @@ class Estimate(Answers, Result):
 
         None for methods that smooth or invert, and where values have no neighbours.
         """
-        return spikes.examine(self._likelihood, self.distribution) if METHODS[self.method].unsmoothed else None
+        return spikes.examine(self._likelihood, self.distribution) if method_info(self.method).unsmoothed else None
 
     @cached_property
     def _top(self) -> SolverResult:

@@ -25,7 +25,8 @@ from ..report import Json, Prose, Report, Result, Section, Table, Terms, stamped
 from ..spaces import Counts, Grid, Labels, Space
 from ..utility import kantorovich, read_prior, transport_solver
 from ..wording import plural, rounded
-from .methods import Method, estimate
+from .method_table import custom_name
+from .methods import Estimator, Method, estimate
 
 #: First parameter of a family, by the kind of true values; "space" takes any of them.
 FIRST_PARAMETER: dict[type, str] = {Counts: "n", Grid: "grid", Labels: "space"}
@@ -113,7 +114,7 @@ def reconstruction_loss(
     people: int | None = None,
     repeats: int = 20,
     seed: int = 0,
-    method: Method = "mle",
+    method: Method | Estimator = "mle",
     against: str | None = None,
     progress: bool | None = None,
     **options: Any,
@@ -180,9 +181,10 @@ def reconstruction_loss(
         compared = truths / number if goal == "sample" else target
         p = np.maximum(reconstruction.distribution, 0)
         losses[k] = kantorovich(p / p.sum(), compared, space)
+    name = method if isinstance(method, str) else custom_name(method)
     error = float(losses.std(ddof=1) / math.sqrt(times)) if times > 1 else math.nan
     return ReconstructionLoss(
-        float(losses.mean()), error, losses, float(distances.mean()), number, method, goal, mechanism
+        float(losses.mean()), error, losses, float(distances.mean()), number, name, goal, mechanism
     )
 
 
@@ -292,7 +294,7 @@ def compare_reconstruction(
     within: object = None,
     repeats: int = 20,
     seed: int = 0,
-    method: Method = "mle",
+    method: Method | Estimator = "mle",
     progress: bool | None = None,
 ) -> LossComparison:
     """Compare mechanisms at equal privacy by how well a population can be reconstructed from their reports.

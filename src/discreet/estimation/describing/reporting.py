@@ -19,7 +19,7 @@ from ...report import Bar, Bullets, Fact, Part, Picture, Prose, Report, Section,
 from ...wording import noun, percent, plural, rounded
 from .. import spikes
 from ..intervals.questions import COVERS, Answers
-from ..method_table import METHODS
+from ..method_table import method_info
 from .summary import Answer, answers, decimals, distribution_lines, stratified_answers
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def _coverage(level: float, method: str = "mle") -> Section:
 
 def _quality(estimate: Estimate) -> Section:
     """Return the method, and how far the estimate can be from the distribution that explains the reports best."""
-    how = METHODS[estimate.method].title
+    how = method_info(estimate.method).title
     if estimate.iterations:
         how += f", {plural(estimate.iterations, 'iteration')}"
     elif estimate.method == "mle":
@@ -310,13 +310,16 @@ def _quality(estimate: Estimate) -> Section:
 
 def _verdict(estimate: Estimate) -> str:
     if math.isnan(estimate.gap):
-        return "The inverse has negative entries, so it is not a distribution and cannot be compared with the best one."
+        return (
+            "The estimate has negative entries or makes some report impossible, so it cannot be compared with the best "
+            "distribution."
+        )
     if estimate.converged:
         return (
             "No other distribution explains these reports better, up to the gap below. The gap is computed from the "
             "estimate itself, so it holds whatever the solver did."
         )
-    if estimate.method in ("smoothed", "empirical-bayes"):
+    if method_info(estimate.method).smooths:
         return (
             "Smoothed on purpose: fits the reports slightly less well than the maximum of the likelihood, which is a "
             f"comb where the population is smooth.{f' {estimate.distance}' if estimate.distance is not None else ''}"

@@ -24,7 +24,7 @@ from ...exact.arrays import FloatArray
 from ...exact.base import Probabilities
 from ..algebra import NumericalFailure, cholesky, gram, inverse, left_solve, left_times, single_threaded_blas, times
 from ..model.models import GeometricModel
-from ..model.problem import Group, Problem
+from ..model.problem import Problem
 from . import intervals
 
 #: Maximum number of entries of a matrix that is solved for weights.
@@ -171,7 +171,7 @@ class Unbiased:
     @cached_property
     def _matrix(self) -> FloatArray:
         people = self._problem.people
-        return np.concatenate([group.people / people * _whole(group) for group in self._problem.groups], axis=1)
+        return np.concatenate([group.people / people * group.table() for group in self._problem.groups], axis=1)
 
     def _solved(self, f: FloatArray) -> FloatArray | None:
         A = self._matrix
@@ -210,11 +210,6 @@ def _of_product(kernel: Probabilities, f: FloatArray) -> FloatArray | None:
 def _gives_back(f: FloatArray, back: FloatArray) -> bool:
     """Return whether weights give the statistic f back."""
     return bool(np.abs(back - f).max() <= WEIGHT_ACCURACY * max(float(np.abs(f).max()), 1e-300))
-
-
-def _whole(group: Group) -> FloatArray:
-    assert group.outputs.size is not None
-    return group.kernel.block(np.arange(group.size), np.arange(group.outputs.size))
 
 
 def effective(u: FloatArray, g: FloatArray, people: int) -> float:

@@ -180,6 +180,11 @@ class Group:
         """Return P(report | truth) at the reports that occurred, for these truths or for all."""
         return self.kernel.block(np.arange(self.size) if truths is None else truths, self.reports)
 
+    def table(self) -> FloatArray:
+        """Return P(report | truth) at all outputs; where they have no end, at the reports that occurred."""
+        outputs = self.reports if self.outputs.size is None else np.arange(self.outputs.size)
+        return self.kernel.block(np.arange(self.size), outputs)
+
     def redrawn(self, p: FloatArray, rng: np.random.Generator) -> Group:
         """Draw the reports of as many people again, with truths from this distribution."""
         truths = rng.multinomial(self.people, np.maximum(p, 0) / np.maximum(p, 0).sum())
@@ -267,6 +272,15 @@ class Problem:
             return blocks[0]
         shares = [group.people / self.people for group in self.groups]
         return np.concatenate([share * part for share, part in zip(shares, blocks, strict=True)], axis=1)
+
+    def all_outputs(self) -> tuple[FloatArray, IntArray]:
+        """Return the probabilities of all outputs, of each group times its share of the people, and their counts.
+
+        Where outputs have no end, those that occurred.
+        """
+        blocks = [group.people / self.people * group.table() for group in self.groups]
+        counts = [group.counts if group.outputs.size is None else group.whole().astype(int) for group in self.groups]
+        return np.concatenate(blocks, axis=1), np.concatenate(counts)
 
     def chances(self, p: FloatArray) -> FloatArray:
         """Return how likely each report that occurred is, within its group, if truths have this distribution."""
