@@ -7,7 +7,7 @@ and seeds on which nothing was ever chosen.
 
     python benchmarks/run.py battery                         # targets for the default, and the leaderboards
     python benchmarks/battery.py held-out --surveys 3        # one set, as a table for the documentation
-    python benchmarks/battery.py combs --surveys 24          # how often a binomial population becomes a comb
+    python benchmarks/battery.py combs --surveys 24 --first 24   # how often a binomial population becomes a comb
 """
 
 from __future__ import annotations
@@ -122,7 +122,9 @@ def _distances(p: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return np.array([np.abs(np.cumsum(p - truth)).sum(), np.abs(p - truth).sum() / 2])
 
 
-def errors(battery: Battery, surveys: int, methods: Sequence[str] = METHODS, times: int = UPDATES) -> Errors:
+def errors(
+    battery: Battery, surveys: int, methods: Sequence[str] = METHODS, times: int = UPDATES, first: int = 0
+) -> Errors:
     """Return the errors of all methods and of the updates in every setting, on the same surveys."""
     found: Errors = {}
     for name, mechanism in battery.mechanisms.items():
@@ -131,7 +133,7 @@ def errors(battery: Battery, surveys: int, methods: Sequence[str] = METHODS, tim
             chances = shares(truth @ matrix)
             for people in battery.sizes:
                 here: dict[str, list[np.ndarray]] = {method: [] for method in (*methods, REFERENCE)}
-                for survey in range(surveys):
+                for survey in range(first, first + surveys):
                     seed = [survey, people, zlib.crc32(name.encode()), zlib.crc32(what.encode())]
                     counts = np.random.default_rng(seed).multinomial(people, chances)
                     for method in methods:
@@ -229,12 +231,12 @@ def _ends(ends: tuple[float, float]) -> str:
     return f"{ends[0]:.2f} to {ends[1]:.2f}"
 
 
-def binomial_combs(surveys: int) -> Iterator[str]:
+def binomial_combs(surveys: int, first: int) -> Iterator[str]:
     """Yield, for binomial(100, 0.2) under wide noise, the number of combs and the mean errors of each method."""
     truth = stats.binom.pmf(np.arange(N + 1), N, 0.2)
     for epsilon in ("0.03", "0.1"):
         made = {f"geometric {epsilon}": dc.geometric(N, epsilon=epsilon)}
-        found = errors(Battery({"binomial .2": truth}, made, (1_000, 10_000)), surveys, ("auto",))
+        found = errors(Battery({"binomial .2": truth}, made, (1_000, 10_000)), surveys, ("auto",), first=first)
         for (name, _, people), one in found.items():
             number = int((one["auto"][:, 1] > COMB).sum())
             near, plain = one["auto"].mean(axis=0)[0], one[REFERENCE].mean(axis=0)[0]
@@ -302,12 +304,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Print the leaderboard of a set of populations in Markdown.")
     parser.add_argument("set", choices=[*sets, "combs"])
     parser.add_argument("--surveys", type=int, default=3, help="surveys in each setting")
+    parser.add_argument("--first", type=int, default=0, help="number of the first survey, from which its seed follows")
     parser.add_argument("--method", action="append", help="only these methods (the first is compared with the others)")
     options = parser.parse_args()
     if options.set == "combs":
-        print("\n".join(binomial_combs(options.surveys)))
+        print("\n".join(binomial_combs(options.surveys, options.first)))
     else:
-        print(table(errors(sets[options.set](), options.surveys, tuple(options.method or METHODS))))
+        methods = tuple(options.method or METHODS)
+        print(table(errors(sets[options.set](), options.surveys, methods, first=options.first)))
 
 
 if __name__ == "__main__":

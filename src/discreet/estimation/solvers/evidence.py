@@ -18,11 +18,11 @@ The prior of most evidence, less a price for what is not smooth, makes the estim
 
 The price is 1, and for single deviations that of one parameter more, ``log(N) / 2`` for N reports (Schwarz 1978). Under
 noise so wide that a smooth population and few points explain the reports alike, Laplace's approximation overrates few
-points: a value between two of them has a flat posterior at its peak and a cliff beside it. At a price of 1, smooth
+points: a value between two of them has a flat posterior at its peak and a cliff next to it. At a price of 1, smooth
 populations became combs (48 in 664 surveys); at this one, few do. Populations of few points are smoothed in return
 where reports are few (``docs/result_estimate.md`` has both). With the curvature at the peak instead of the Fisher
 information, the evidence of the largest single deviations falls 5 to 7 nats short instead, as their posterior has many
-peaks, and the estimates of the battery were no nearer.
+peaks, and the battery came no nearer.
 
 Large deviations and many reports make the entries of ``S' F S`` exceed 6e13, where rounding exceeds the added 1 and the
 factor is wrong or missing. A pivot below 1 shows it, as all pivots of the exact factor exceed 1. The search leaves a

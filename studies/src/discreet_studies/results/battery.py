@@ -160,7 +160,7 @@ def _claims(rows: list[dict[str, Json]], surveys: int) -> tuple[Claim, ...]:
             f"Nearer in {len(sure)}, further off in {len(lost)} of {len(rows)} settings. The largest ratio is "
             f"{rounded(number(worst, 'ratio'))} (95%: {rounded(number(worst, 'low'))} to "
             f"{rounded(number(worst, 'high'))}; {worst['population']}, {worst['mechanism']}, {worst['people']:,} "
-            "reports). On other populations it was up to 2.6.",
+            "reports).",
             judged(len(sure) > len(lost)),
         )
     )  # fmt: skip
