@@ -310,10 +310,7 @@ def _quality(estimate: Estimate) -> Section:
 
 def _verdict(estimate: Estimate) -> str:
     if math.isnan(estimate.gap):
-        return (
-            "The estimate has negative entries or makes some report impossible, so it cannot be compared with the best "
-            "distribution."
-        )
+        return "Some entries are negative or some report is impossible, so this cannot be compared with the best one."
     if estimate.converged:
         return (
             "No other distribution explains these reports better, up to the gap below. The gap is computed from the "
