@@ -119,7 +119,7 @@ def test_the_exponential_mechanism_is_symmetric(n: int, alpha: str) -> None:
 
 
 def test_privacy_is_shown_as_it_was_typed() -> None:
-    assert compare(3, epsilon="0.01").asked == "epsilon = 0.01" and compare(3, alpha="0.9").asked == "alpha = 0.9"
+    assert compare(3, epsilon="0.01").privacy == "epsilon = 0.01" and compare(3, alpha="0.9").privacy == "alpha = 0.9"
     assert compare(3, epsilon="0.01", families=["GM"]).table()[1][0][1] == "0.01"
 
 

@@ -41,7 +41,9 @@ def test_a_verdict_passes_where_a_claim_was_judged_and_holds(tmp_path):
     HALF.save(file)
     assert dc.verify(HALF).passed is True and dc.verify(HALF, "local").passed is None
     assert dc.verify(file).passed is True
-    assert dc.verify(file, epsilon="0.6").passed is False and dc.verify(file, epsilon="0.6").judged.passed is False
+    assert (
+        dc.verify(file, epsilon="0.6").passed is False and dc.verify(file, epsilon="0.6").claim_verdict.passed is False
+    )
     assert dc.verify(file, epsilon="0.7").passed is True
     lying = dc.Mechanism(HALF.inputs, HALF.outputs, dc.geometric(4, alpha="1/3").kernel, HALF.certificate, "geometric")
     assert dc.verify(lying).passed is False
@@ -64,7 +66,7 @@ def test_a_result_that_must_be_asked_has_no_truth_value(tmp_path):
         dc.verify(HALF),
         dc.verify(tmp_path / "m.json"),
         dc.verify(tmp_path / "m.csv", epsilon=1),
-        dc.verify(tmp_path / "m.json", epsilon=1).judged,
+        dc.verify(tmp_path / "m.json", epsilon=1).claim_verdict,
         dc.check(HALF),
         dc.compose([HALF]),
         ledger.verify(),

@@ -251,7 +251,7 @@ def test_a_total_with_an_edition_and_a_column_called_edition(visits: Path, book,
         edition="e",
     )  # fmt: skip
     (asked,) = plan.tables
-    table = asked.recall({"counts": [5]}, asked.to_json(), plan.level, plan.edition)
+    table = asked.from_record({"counts": [5]}, asked.to_json(), plan.level, plan.edition)
     assert table.headings[:2] == ("edition", "group_edition")
 
 
@@ -271,13 +271,13 @@ def test_another_process_that_spends_does_not_make_an_answer_look_fresh(visits: 
     """Whether it was recorded is known by the ledger, not inferred from the balance."""
     ask = {"data": visits, "unit": "person", "domain": {"site": range(4)}, "epsilon": 1, "max_groups": 1}
     dc.release_counts(BY_SITE, ledger=book, **ask)
-    recall = releasing.recall
+    recall = releasing.release_from_record
 
     def meanwhile(*given):
         book.reserve("another", {}, dc.Ledger.open(book.name).left())
         return recall(*given)
 
-    monkeypatch.setattr(releasing, "recall", meanwhile)
+    monkeypatch.setattr(releasing, "release_from_record", meanwhile)
     assert not dc.release_counts(BY_SITE, ledger=book, **ask).fresh
 
 

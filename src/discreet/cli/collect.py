@@ -38,7 +38,7 @@ def plan(
     people: Annotated[int | None, typer.Option(help="The number of people; the smallest epsilon is computed.")] = None,
     mechanism: Annotated[
         str | None,
-        typer.Option(help=f"A family by name, by default the best one: {', '.join(FAMILIES.written('plan'))}."),
+        typer.Option(help=f"A family by name, by default the best one: {', '.join(FAMILIES.cli_names('plan'))}."),
     ] = None,
     guess: Annotated[
         str | None,

@@ -43,7 +43,7 @@ GRIDS = "ROWSxCOLSxCELL in metres, such as 30x30x150, or a box of degrees, SOUTH
 
 def _names(use: Use) -> str:
     """Return the families offered for a use, for a help text."""
-    return ", ".join(FAMILIES.written(use))
+    return ", ".join(FAMILIES.cli_names(use))
 
 
 def _short_names() -> str:
@@ -54,7 +54,7 @@ def _short_names() -> str:
 def _for(option: str) -> str:
     """Return the families that take an option, for its help text."""
     taking = [
-        family.written
+        family.cli_name
         for family in FAMILIES.offered("design")
         if any(option in _OPTIONS[parameter][0] for parameter in family.parameters)
     ]
@@ -189,7 +189,7 @@ def _refuse_wishes(wishes: dict[str, Any], worst_case: bool, explain: bool, inst
 
 def _list(use: Use) -> None:
     """Print the names of the families offered for a use."""
-    for name in FAMILIES.written(use):
+    for name in FAMILIES.cli_names(use):
         say(name)
 
 
@@ -214,7 +214,7 @@ def _build(family: Family, given: dict[str, Any]) -> Mechanism:
     for option, value in given.items():
         if value is not None and option not in allowed:
             raise InvalidInput(
-                f"{family.written} does not take {_flag(option)}; it takes {', '.join(map(_flag, sorted(allowed)))}.",
+                f"{family.cli_name} does not take {_flag(option)}; it takes {', '.join(map(_flag, sorted(allowed)))}.",
                 argument=option,
             )
     positional: list[Any] = []
@@ -225,7 +225,7 @@ def _build(family: Family, given: dict[str, Any]) -> Mechanism:
         if needed and len(present) != 1:
             largest = ", the largest count" if sources == ("n",) else ""
             raise InvalidInput(
-                f"{family.written} needs "
+                f"{family.cli_name} needs "
                 f"{'exactly one of ' * (len(sources) > 1)}{', '.join(map(_flag, sources))}{largest}.",
                 argument=sources[0],
             )
@@ -421,7 +421,7 @@ def calibrate(
     spaces = _OPTIONS[chosen.parameters[0]][0]
     if not any({"n": n, "labels": labels, "grid": grid}[option] is not None for option in spaces):
         raise InvalidInput(
-            f"{chosen.written} needs {listed([_flag(one) for one in spaces], 'or')}.", argument=spaces[0]
+            f"{chosen.cli_name} needs {listed([_flag(one) for one in spaces], 'or')}.", argument=spaces[0]
         )
     if border is not None and grid is None:
         raise InvalidInput("--border is for planar families, with --grid.", argument="border")

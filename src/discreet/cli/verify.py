@@ -97,13 +97,13 @@ def check(
     from ..checking import check as examine
     from ..errors import InvalidInput
     from ..exact.rationals import as_fraction
-    from ..properties import listed
+    from ..properties import split_codes
 
     refuse_unwritable(page, (".html",), "a page")
     subject, _ = _subject(file)
     if require is not None and not require.strip(" ,;+"):
         raise InvalidInput("--require names properties, such as WH,CM; it is empty.", argument="require")
-    required = None if require is None else [code for code in listed(require) if code]
+    required = None if require is None else [code for code in split_codes(require) if code]
     forgiven = None if tolerance is None else float(as_fraction(tolerance, "tolerance"))
     checks = examine(subject, required, tolerance=forgiven)
     hand_over(checks, page, json)

@@ -23,7 +23,7 @@ from ..ledger.chain import time_text
 from ..ledger.ledger import Ledger, Recorded
 from ..report import Json, Report, Result, Section, Terms
 from ..sources.encodings import UTF8
-from .bundle.recorded import recall, recorded_answer
+from .bundle.recorded import recorded_answer, release_from_record
 from .bundle.released import Release
 from .bundle.write import refuse_occupied, refuse_without_room
 from .plan.plan import Plan
@@ -201,7 +201,7 @@ def _release(
     else:
         bind_unit_name(book, plan.protection.unit_name)
         bind()
-    release = recall(plan, recorded, book)
+    release = release_from_record(plan, recorded, book)
     if out is not None:
         release.save(out)
     return release

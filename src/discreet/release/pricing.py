@@ -135,7 +135,7 @@ def _rho_of(mechanism: Mechanism) -> Fraction | None:
     Read off the noise itself and what the judge proved: a mechanism's file may state any other figure.
     """
     noise, certificate = mechanism.kernel.noise, mechanism.certificate
-    if noise is not None and isinstance(noise.law, Gaussian) and not noise.own:
+    if noise is not None and isinstance(noise.law, Gaussian) and not noise.first_laws:
         return 1 / (2 * noise.law.sigma2)
     if math.isinf(certificate.epsilon) or certificate.delta:
         return None

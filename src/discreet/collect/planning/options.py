@@ -81,7 +81,7 @@ def options_for(
     if named is not None:
         chosen = FAMILIES.built_by(named) if callable(named) else FAMILIES.find(named, "plan", "a family for surveys")
         if chosen not in fitting or chosen is None:
-            names = listed([family.written for family in fitting], "or")
+            names = listed([family.cli_name for family in fitting], "or")
             raise InvalidInput(f"this mechanism is not for {space.noun}s.", f"Choose {names}.", argument="mechanism")
         fitting = [chosen, *(family for family in fitting if family is not chosen)]
         if notion is None:

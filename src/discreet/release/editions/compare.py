@@ -177,7 +177,7 @@ class EditionComparison(Result):
 
 def _figures(earlier: Aligned, later: Aligned, change: Changes, k: int) -> Row:
     names = ("earlier", "later", "difference", "low", "high", "growth", "growth_low", "growth_high")
-    if not change.seen[k]:
+    if not change.comparable[k]:
         counts = (one.counts[k].item() if one.status[k] != "Q" else None for one in (earlier, later))
         return dict(zip(names, (*counts, *(None,) * 6), strict=True))
     low, high = int(change.low[k]), int(change.high[k])

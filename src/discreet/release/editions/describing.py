@@ -88,7 +88,7 @@ def _who(found: EditionComparison) -> Unit:
 def _beyond_noise(found: EditionComparison) -> tuple[int, int, str]:
     """How many changes the noise does not explain, of how many, and how many would be so if nothing had changed."""
     beyond = sum(int(change.beyond_noise.sum()) for pairs in found.changes for change in pairs)
-    looked = sum(int(change.seen.sum()) for pairs in found.changes for change in pairs)
+    looked = sum(int(change.comparable.sum()) for pairs in found.changes for change in pairs)
     return beyond, looked, rounded(looked * (1 - found.level))
 
 

@@ -57,7 +57,7 @@ def csvw_metadata(release: Release, files: Sequence[str] | None = None) -> dict[
 
 def _table(table: ReleasedTable, file: str, unit: str) -> dict[str, Json]:
     made = table.typed_columns()
-    meaning = {"measure": "which count it is", **table.own_meanings, **COLUMN_MEANING}
+    meaning = {"measure": "which count it is", **table.extra_meanings, **COLUMN_MEANING}
     meaning |= error_meanings(table.columns, unit)
     meaning["low"] = meaning["low"].replace("the stated level", f"the stated level, {percent(table.level, 6)}")
     names = {column.name: variable(column.name) for column in made}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...errors import InvalidInput
 from ...strict_json import read_json
-from ..bundle.contents import MALFORMED, SUMS
+from ..bundle.contents import CHECKSUM_FILE, MALFORMED
 from ..bundle.frames import to_arrow
 from ..bundle.released import Release
 from .csvw import ENDING, csvw_metadata, data_files
@@ -55,7 +55,7 @@ def export(release: Release, path: str | Path, *, table: int = 0) -> list[Path]:
     write = _writer(file)
     if not file.parent.is_dir():
         raise InvalidInput(f"there is no folder {file.parent} to write {file.name} to.", "Make it first.")
-    if (file.parent / SUMS).exists():
+    if (file.parent / CHECKSUM_FILE).exists():
         raise InvalidInput(
             f"{file.parent} is a bundle, which no longer holds if a file is added.", "Choose another folder."
         )

@@ -17,12 +17,13 @@ from .request import Domain, Rows
 def declare_bands(drafts: Sequence[Draft], bands: Domain | None) -> None:
     """Find the bands of the group columns of each question: those declared beside it and those in its text."""
     declared = _read(bands)
-    used = {column.casefold() for draft in drafts for column in draft.asked.by}
+    columns = {column for draft in drafts for column in draft.question.by}
+    used = {column.casefold() for column in columns}
     for name in declared:
         if name.casefold() not in used:
             raise InvalidInput(
                 f"bands are declared for {name!r}, which no question groups by "
-                f"({', '.join(sorted({column for draft in drafts for column in draft.asked.by})) or 'no GROUP BY'}).",
+                f"({', '.join(sorted(columns)) or 'no GROUP BY'}).",
                 f"Add it to GROUP BY, or leave {arg('bands')} out.",
                 argument="bands",
             )
@@ -32,7 +33,7 @@ def declare_bands(drafts: Sequence[Draft], bands: Domain | None) -> None:
 
 def _bands_of(draft: Draft, declared: Mapping[str, DeclaredBands]) -> dict[str, DeclaredBands]:
     """The bands of those of its group columns that have some."""
-    by, text, stored = draft.asked.by, draft.written, draft.stored
+    by, text, stored = draft.question.by, draft.original, draft.stored
     alike = {column.casefold() for column in by}
     own = {find_column(name, by): one for name, one in declared.items() if name.casefold() in alike}
     for column, band, heading in zip(by, text.bands, text.headings, strict=bool(text.bands)):

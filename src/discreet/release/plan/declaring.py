@@ -105,7 +105,7 @@ def declared_sizes(sizes: Rows, drafts: Sequence[Draft]) -> NDArray[np.int64] | 
     if len(drafts) > 1:
         raise InvalidInput("public sizes belong to one question.", "Release the tables one by one.", argument="sizes")
     per_group = declared.read_sizes(sizes, drafts[0].groups)
-    return np.repeat(per_group, len(drafts[0].asked.aggregates))
+    return np.repeat(per_group, len(drafts[0].question.aggregates))
 
 
 def contribution_bound(given: int | None, who: Unit, drafts: Sequence[Draft]) -> int:

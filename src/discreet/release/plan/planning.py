@@ -78,7 +78,7 @@ def plan_request(request: ReleaseRequest, data: Data, questions: Sequence[Questi
         draft.refuse_misfits()
     unit = _expand(drafts, request.unit, source)
     for draft in drafts:
-        draft.look_at(source)
+        draft.inspect_columns(source)
     declare_bands(drafts, request.bands)
     declare_groups(drafts, request)
     most = contribution_bound(request.max_groups, Unit(unit, request.unit_name), drafts)
@@ -138,7 +138,7 @@ _LARGE_DELTA = Fraction(1, 100)
 def _doubtful(drafts: Sequence[Draft], unit: str, cost: Cost) -> list[str]:
     """Return notes on what is allowed and rarely meant: groups of one unit each, and a large delta."""
     notes = []
-    if unit != ROW and any(column.casefold() == unit.casefold() for draft in drafts for column in draft.asked.by):
+    if unit != ROW and any(column.casefold() == unit.casefold() for draft in drafts for column in draft.question.by):
         notes.append(f"{unit} is the unit, and is grouped by: each group has one {unit} or none. Is that meant?")
     if cost.delta > _LARGE_DELTA:
         notes.append(
@@ -188,7 +188,7 @@ def _expand(drafts: Sequence[Draft], unit: str, source: Source | None) -> str:
         return unit
     columns = []
     for draft in drafts:
-        draft.base, column = _base(draft.asked, unit, source)
+        draft.base, column = _base(draft.question, unit, source)
         columns.append(column)
     units = sorted(set(columns))
     if ROW in units and unit != ROW:

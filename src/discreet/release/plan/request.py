@@ -241,7 +241,7 @@ class ReleaseRequest:
         default="geometric",
         metadata=field_words(
             "Noise",
-            lambda: f"{', '.join(FAMILIES.written('release'))}, or a file.",
+            lambda: f"{', '.join(FAMILIES.cli_names('release'))}, or a file.",
             TEXT,
             "The noise, and the form of the counts.",
         ),

@@ -99,7 +99,7 @@ class ReleasePage:
             )  # fmt: skip
         return page(
             request, "release.html", title=f"Count {offer.table}", eyebrow="Release", here="/release", charts=True,
-            data=name, offer=offer, mechanisms=FAMILIES.written("release"), ways=WAYS,
+            data=name, offer=offer, mechanisms=FAMILIES.cli_names("release"), ways=WAYS,
             folder=self._free_name(offer.table), problem=None if offer.problem is None else refusal(offer.problem),
         )  # fmt: skip
 

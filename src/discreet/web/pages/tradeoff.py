@@ -66,7 +66,7 @@ class TradeoffPage:
             request, "tradeoff.html", title="What privacy costs", eyebrow="Trade-off", here="/trade-off", charts=True,
             fields=fields, asked=asked, kinds=KINDS, targets=TARGETS,
             compared=COMPARED,
-            calibrated=[one for one in FAMILIES.written("calibrate") if not one.startswith("planar")],
+            calibrated=[one for one in FAMILIES.cli_names("calibrate") if not one.startswith("planar")],
             results={name: _shown(name, one) for name, one in fields.items()},
         )  # fmt: skip
 

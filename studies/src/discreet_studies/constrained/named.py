@@ -103,4 +103,4 @@ def solved(n: int, alpha: Fraction, codes: tuple[str, ...] = (), loss: str = "L0
         n, alpha=alpha, epsilon=None, delta=0, loss=loss, properties=codes, prior=None, worst_case=False
     )
     found = search(request, stated)
-    return ProgramAnswer(exact_cost(found.proved.table, request), found.bound)
+    return ProgramAnswer(exact_cost(found.certified.table, request), found.bound)

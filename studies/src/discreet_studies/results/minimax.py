@@ -57,7 +57,7 @@ def least_worst_case(n: int, alpha: Fraction) -> Fraction:
     request, stated = read_request(
         n, alpha=alpha, epsilon=None, delta=0, loss="L0", properties=(), prior=None, worst_case=True
     )
-    table = search(request, stated).proved.table
+    table = search(request, stated).certified.table
     return max(1 - table.probability(i, i) for i in range(n + 1))
 
 
