@@ -128,6 +128,13 @@ def _find(item: object) -> Any:
 def pathologies(mechanism: object, *, tolerance: float | None = None) -> Checks:
     """Check that the mechanism is free of the flaws of [C] figure 1: reports that never occur (gaps), and spikes.
 
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    tolerance
+        Maximum violation that is ignored, as for :func:`discreet.check`.
+
     Examples
     --------
     >>> import discreet as dc

@@ -243,6 +243,15 @@ def cost(
 def tail(mechanism: object, d: Number, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
     """Return P(\\|report - truth\\| > d) for each true value.
 
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    d
+        The largest error that is not counted, 0 or more; on a grid in the unit of its cells.
+    exact
+        Answer in Fractions.
+
     Examples
     --------
     >>> import discreet as dc
@@ -254,6 +263,13 @@ def tail(mechanism: object, d: Number, *, exact: bool = False) -> FloatArray | t
 
 def probability_of_truth(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
     """Return P(report = truth) for each true value: the diagonal of the matrix.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    exact
+        Answer in Fractions.
 
     Examples
     --------
@@ -306,6 +322,13 @@ def _errors(channel: Channel) -> Loss:
 def bias(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
     """Return the expected error E[report - truth] for each true value.
 
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    exact
+        Answer in Fractions.
+
     Examples
     --------
     >>> import discreet as dc
@@ -318,6 +341,13 @@ def bias(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fracti
 
 def variance(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
     """Return the variance of the report for each true value: E[(report - truth)^2] - bias^2.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    exact
+        Answer in Fractions.
 
     Examples
     --------
