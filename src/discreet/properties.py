@@ -30,6 +30,7 @@ from .channels import Channel
 from .errors import InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray, IntArray
 from .exact.integers import positive_integer
+from .exact.lists import is_list
 from .exact.tables import Table
 from .report import Check, Json
 from .wording import find_name, plain
@@ -376,7 +377,7 @@ def is_of_the_seven(prop: object) -> bool:
     >>> is_of_the_seven(PROPERTIES["WH"])
     True
     """
-    return any(prop is one for one in _SEVEN)
+    return any(prop == one for one in _SEVEN)
 
 
 # ------------------------------------------------------------------------------------------------ pathologies
@@ -447,7 +448,7 @@ def resolve(items: str | Property | Iterable[str | Property]) -> tuple[Property,
 def split_codes(items: object) -> list[Any]:
     """Return a list of the codes or objects: "WH+CM", "WH,CM" and "WH CM" are two codes."""
     if not isinstance(items, str):
-        return list(items) if isinstance(items, Iterable) else [items]
+        return list(items) if is_list(items) else [items]
     codes = {plain(code) for code in PROPERTIES}
     separate: list[Any] = []
     for part in re.split("[,;+]", items):

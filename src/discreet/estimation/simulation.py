@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import InvalidInput, Unsupported, WrongType, arg
 from ..exact.arrays import FloatArray, IntArray
 from ..exact.integers import positive_integer
+from ..exact.lists import read_list
 from ..exact.rationals import Number, text_up
 from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES
@@ -333,7 +334,7 @@ def compare_reconstruction(
     if distance is not None:
         wish = {"distance": distance, "prior": prior.tolist()}
     found, losses = {}, {}
-    for family in _default_families(space) if families is None else families:
+    for family in _default_families(space) if families is None else read_list(families, "families", "families"):
         name = family if isinstance(family, str) else family.__name__
         found[name] = calibrate(family, space, **wish)
         losses[name] = reconstruction_loss(

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import ForeignValue, InvalidInput, InWords, WrongType
 from ..exact.arrays import Array, FloatArray, IntArray
 from ..exact.integers import is_integer, refuse_masked, to_numpy
+from ..exact.lists import read_list
 from ..report import Json
 from .base import Description, Space
 
@@ -33,9 +34,7 @@ class Labels(Space):
             raise WrongType.must_be(
                 "labels", "a list of labels", InWords(f"the text {labels!r}"), f"Write [{labels!r}, ...]."
             )
-        if not isinstance(labels, Iterable):
-            raise WrongType.must_be("labels", "a list of labels", labels)
-        values = tuple(labels)
+        values = tuple(read_list(labels, "labels", "labels"))
         for label in values:
             if label is None or isinstance(label, float) or not isinstance(label, str | int | np.integer | np.str_):
                 raise WrongType.must_be("a label", "text or an integer", label, argument="labels")

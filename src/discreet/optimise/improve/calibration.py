@@ -6,9 +6,10 @@ Fernandes, Lefki, Palamidessi, *Utility-Preserving Privacy Mechanisms for Counti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from inspect import Parameter, signature
 from types import SimpleNamespace
 from typing import Any
 
@@ -209,6 +210,7 @@ def calibrate(
     """
     build = _read_family(family)
     name = str(getattr(build, "__name__", "this family"))
+    _refuse_unknown_options(build, name, options)
     unit = Fraction(getattr(space, "unit", 1))
     family_entry = FAMILIES.built_by(build)
     lowest, highest = _read_range(between, family_entry, unit)
@@ -255,15 +257,30 @@ def _read_family(family: object) -> Callable[..., Mechanism]:
     return build
 
 
+def _refuse_unknown_options(build: Callable[..., Mechanism], name: str, options: Mapping[str, object]) -> None:
+    """Refuse options that the family does not have; a family of one's own may take any."""
+    parameters = [*signature(build).parameters.values()]
+    if any(one.kind is Parameter.VAR_KEYWORD for one in parameters):
+        return
+    known = [one.name for one in parameters[1:] if one.name not in ("epsilon", "alpha")]
+    for option in options:
+        if option not in known:
+            meant = nearest(option, [*known, *signature(calibrate).parameters])
+            advice = f"Did you mean {meant}? " if meant else ""
+            whose = f"Its options are {', '.join(known)}." if known else "It has no options."
+            raise WrongType(f"{name} has no option {option}.", advice + whose, argument=option)
+
+
 def _read_range(between: Any, family: Family | None, unit: Fraction) -> tuple[Fraction, Fraction]:
     if between is None:
         if family is None or not family.steps:
             return SMALLEST_EPSILON, MAX_EPSILON
         smallest, largest = resolve(family.steps)
         return smallest / unit, largest / unit
-    low, high = (as_fraction(e, "an end of between") for e in between)
-    if not 0 < low < high:
+    ends = [as_fraction(end, "an end of between") for end in read_list(between, "between", "two epsilons")]
+    if len(ends) != 2 or not 0 < ends[0] < ends[1]:
         raise InvalidInput.must_be("between", "a pair of epsilons, 0 < low < high", between)
+    low, high = ends
     return low, high
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import InvalidInput
+from ...exact.lists import read_list
 from ...exact.rationals import Number, as_fraction, read_epsilon, text_up
 from ...mechanisms import bounded as closed
 from ...mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law
@@ -122,11 +123,11 @@ def noise_tradeoff(
     True
     """
     kind = find_name(kind, KINDS, "a kind of bounded noise", argument="kind")
-    epsilons = [read_epsilon(e) for e in _listed(epsilon)]
-    reaches = [read_reach(d) for d in _listed(reach)]
+    epsilons = [read_epsilon(e) for e in _listed(epsilon, "epsilon")]
+    reaches = [read_reach(d) for d in _listed(reach, "reach")]
     if kind == "all-counts" and max(reaches) > MAX_PROGRAM_REACH:
         raise InvalidInput.must_be("reach", f"at most {MAX_PROGRAM_REACH} for 'all-counts'", max(reaches))
-    etas = list(STAYS) if stays is None else [read_stay(s) for s in stays]
+    etas = list(STAYS) if stays is None else [read_stay(s) for s in read_list(stays, "stays", "probabilities")]
     rows, knees = [], []
     for eps in epsilons:
         for D in reaches:
@@ -138,10 +139,10 @@ def noise_tradeoff(
     return NoiseTradeoff(kind, tuple(rows), tuple(knees))
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: Any, what: str) -> list[Any]:
     if isinstance(value, str | int | float | Fraction):
         return [value]
-    values = list(value)
+    values = read_list(value, what, "numbers")
     if not values:
         raise InvalidInput("there is nothing to look at.", "Give at least one epsilon and one reach.")
     return values
