@@ -58,6 +58,8 @@ _ROOMS = {
     ".release.editions.compare": ("compare_editions", "EditionComparison"),
     ".release.plan.request_file": ("open_request", "write_request", "RequestFile"),
     ".collect.client": ("perturb",),
+    ".collect.perturb_file": ("perturb_file", "PerturbedFile"),
+    ".collect.estimate_files": ("estimate_files", "estimate_files_by"),
     ".collect.planning.planner": ("plan_collection",),
     ".collect.planning.plan": ("CollectionPlan",),
     ".estimation.methods": ("estimate",),
@@ -102,7 +104,8 @@ __all__ = [
     "Dataset", "open_request", "write_request", "RequestFile", "open_bundle", "export",
     "compare_editions", "EditionComparison",
     # collecting
-    "perturb", "plan_collection", "CollectionPlan", "estimate", "Estimate", "Interval", "Band", "Joint", "Margin",
+    "perturb", "perturb_file", "PerturbedFile", "plan_collection", "CollectionPlan",
+    "estimate", "estimate_files", "estimate_files_by", "Estimate", "Interval", "Band", "Joint", "Margin",
     "Fit", "Homogeneity", "Stratified", "Distance", "estimate_by", "GroupEstimates", "Difference",
     "reconstruction_loss", "ReconstructionLoss", "compare_reconstruction", "LossComparison",
     # what is done in practice, under the judge

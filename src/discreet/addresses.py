@@ -127,6 +127,11 @@ class Address:
         return unquote(parts[-1] if parts else host.split(":")[0])
 
     @property
+    def short_name(self) -> str:
+        """The name of the file without its folder, or that of a table elsewhere."""
+        return self.path.name if self.in_files else self.dataset
+
+    @property
     def is_pattern(self) -> bool:
         """True if it names files by a pattern; a file that exists under that very name is that file."""
         return self.scheme == FILE and glob.has_magic(self.rest) and not self.path.exists()

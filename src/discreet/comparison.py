@@ -246,6 +246,7 @@ def compare(
     epsilon: Number | None = None,
     alpha: Number | None = None,
     families: Iterable[str] | Mapping[str, object] | None = None,
+    others: Mapping[str, object] | None = None,
     loss: Iterable[object] = ("L0", "L1", "L2"),
     prior: object = None,
 ) -> Comparison:
@@ -261,6 +262,9 @@ def compare(
     families
         Names (``discreet compare --help`` lists the short ones), by default all; or a mapping from names to mechanisms,
         matrices of probabilities (arrays, lists, data frames; rows are truths) and files that hold one of these.
+    others
+        Mechanisms, matrices and files by name, compared with ``families``; alone where neither a privacy nor families
+        are given.
     loss
         The losses to report.
     prior
@@ -278,16 +282,19 @@ def compare(
         if families is not None:
             raise InvalidInput("mechanisms were given twice.", f"Give them first, or as {arg('families')}, not both.")
         n, families = None, n
-    if isinstance(families, Mapping):
-        mechanisms = {str(name): _read(str(name), one) for name, one in families.items()}
-        privacy = "as given"
+    ready = {**(others or {}), **(families if isinstance(families, Mapping) else {})}
+    mechanisms = {str(name): _read(str(name), one) for name, one in ready.items()}
+    privacy = "as given"
+    only_ready = others is not None and families is None and alpha is None and epsilon is None
+    if isinstance(families, Mapping) or only_ready:
         size = _largest(mechanisms) if n is None else read_count(n)
     else:
-        size = read_count(n)
+        size = _largest(mechanisms) if n is None and mechanisms else read_count(n)
         a = read_alpha(alpha, epsilon)
-        privacy = f"epsilon = {epsilon}" if alpha is None else f"alpha = {alpha}"
+        if not mechanisms:
+            privacy = f"epsilon = {epsilon}" if alpha is None else f"alpha = {alpha}"
         selected = FAMILIES.offered("compare") if families is None else [_find(name) for name in families]
-        mechanisms = {family.short: build_for_counts(family, size, a) for family in selected}
+        mechanisms |= {family.short: build_for_counts(family, size, a) for family in selected}
     if not mechanisms:
         raise InvalidInput("there is nothing to compare.", "Name at least one family or mechanism.")
     measures = [losses.resolve(one) for one in loss]

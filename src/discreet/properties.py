@@ -32,7 +32,7 @@ from .exact.arrays import FloatArray, IntArray
 from .exact.integers import positive_integer
 from .exact.lists import is_list
 from .exact.tables import Table
-from .report import Check, Json
+from .report import Finding, Json
 from .wording import find_name, plain
 
 __all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "resolve"]
@@ -99,7 +99,7 @@ class Rows:
 
 
 @dataclass(frozen=True, repr=False)
-class CheckResult(Check):
+class CheckResult(Finding):
     """The result of a check: whether the property holds, and the size and location of the worst violation.
 
     Its truth value is ``holds``.
@@ -112,10 +112,8 @@ class CheckResult(Check):
     (False, 0.25, ((1, 1), (0, 0)))
     """
 
-    code: str
-    name: str
-    sentence: str
     holds: bool
+    code: str
     #: The worst violation of any of its rows, 0 if none: a Fraction for exact tables, a float for decimals.
     violation: Fraction | float
     #: The location of the worst violation, in words; None without one.
@@ -207,7 +205,7 @@ class Property:
             places = tuple(divmod(place, channel.shape[1]) for place in rows.places[row].tolist())
         where = _in_words(rows, row, channel, places, worst) if places else None
         violation = float(worst) if channel.decimal else worst
-        return CheckResult(self.code, self.name, self.sentence, worst <= allowed, violation, where, places, allowed)
+        return CheckResult(self.name, worst <= allowed, self.sentence, self.code, violation, where, places, allowed)
 
 
 def _tolerance(channel: Channel, tolerance: float | None) -> float:
@@ -411,7 +409,7 @@ class NoGaps:
         where = f"never reported: {names}" if gaps else None
         violation = share if channel.table is not None else float(share)
         places = tuple((0, j) for j in gaps)
-        return CheckResult(self.code, self.name, self.sentence, not gaps, violation, where, places, allowed)
+        return CheckResult(self.name, not gaps, self.sentence, self.code, violation, where, places, allowed)
 
 
 #: The absence of the two flaws in [C] figure 1 and example 1. CM rules out spikes. Spikes, unlike gaps, are linear: "no

@@ -17,7 +17,7 @@ from .privacy import verify as judging
 from .privacy.verify import Verdict
 from .privacy.witness import Witness
 from .ptables.table import PTable
-from .report import Check, Fact, Json, Report, Result, Section, Terms, stamped
+from .report import Check, Fact, Finding, Json, Report, Result, Section, Terms, stamped
 from .spaces import Space
 from .wording import listed
 
@@ -30,12 +30,12 @@ _MAX_SHOWN = 60
 
 
 @dataclass(frozen=True)
-class ClaimVerdict(Check):
+class ClaimVerdict(Finding):
     """The verdict on a claim: whether it holds, the least delta at its epsilon, and its witness."""
 
+    holds: bool
     epsilon: str
     delta: str
-    holds: bool
     least_delta: float
     witness: Witness | None
 
@@ -119,8 +119,8 @@ class FileVerdict(Verdict):
         lines = (*self._subject_lines(), *self.lines(), *(("note", note) for note in self.notes))
         facts = self.facts()
         if self.claim_verdict is not None:
-            claim = f"epsilon = {self.claim_verdict.epsilon}, delta = {self.claim_verdict.delta}"
-            facts = (Fact("holds" if self.claim_verdict.holds else "does NOT hold", claim), *facts)
+            holds = "holds" if self.claim_verdict.holds else "does NOT hold"
+            facts = (Fact(holds, self.claim_verdict.name), *facts)
         sections = [Section(parts=(Terms((*lines, *self._property_lines(), *self._claim_lines())),))]
         sections += self._picture()
         if len(self.properties):
@@ -154,14 +154,8 @@ class FileVerdict(Verdict):
         if self.claim_verdict is None:
             return []
         claim = self.claim_verdict
-        least = f"the least delta at this epsilon is {text_up(claim.least_delta)}"
-        return [
-            (
-                "judged",
-                f"epsilon = {claim.epsilon}, delta = {claim.delta} {'holds' if claim.holds else 'DOES NOT HOLD'}",
-            ),
-            ("", least + (f": {claim.witness}" if claim.witness else "")),
-        ]
+        outcome = "holds" if claim.holds else "DOES NOT HOLD"
+        return [("judged", f"{claim.name} {outcome}"), ("", claim.sentence)]
 
     def _picture(self) -> list[Section]:
         if isinstance(self.subject, Mechanism):
@@ -337,7 +331,9 @@ def judge_subject(
     judgement = None
     if claim is not None:
         least, witness = verdict.delta(claim[0]), verdict.delta_witness(claim[0])
-        judgement = ClaimVerdict(*claim, verdict.holds(*claim), least, witness)
+        name = f"epsilon = {claim[0]}, delta = {claim[1]}"
+        sentence = f"the least delta at this epsilon is {text_up(least)}{f': {witness}' if witness else ''}"
+        judgement = ClaimVerdict(name, verdict.holds(*claim), sentence, *claim, least, witness)
     return FileVerdict(
         verdict.notion, verdict.inputs, verdict.exact, verdict.evidence, (*notes, *verdict.notes), verdict.outputs,
         verdict.claim, name, subject, _properties(subject), judgement,

@@ -1,15 +1,20 @@
-"""The verb collect: its plan, and the verbs of a service."""
+"""The verb collect: plan, and for a service token, repair, create and estimate."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..optimise.families import FAMILIES
 from .design import space_of
-from .output import FormerTarget, Json, Page, hand_over, refuse_unwritable, target_option, waiting
-from .serving import create, estimate, repair, token
+from .output import FormerTarget, Json, Page, hand_over, print_json, refuse_unwritable, say, target_option, waiting
+from .serve import Store
+
+if TYPE_CHECKING:
+    from ..collect.collector import Collector
 
 app = typer.Typer(no_args_is_help=True, help="Plan and run a survey in which people's own devices add the noise.")
 
@@ -75,7 +80,162 @@ def plan(
     hand_over(result, page, json)
 
 
-app.command()(token)
-app.command()(repair)
-app.command()(create)
-app.command()(estimate)
+@app.command()
+def token(
+    store: Store = "reports.db",
+    right: Annotated[
+        str, typer.Option(help="manage (everything), read (estimates and counts) or report (to closed collections).")
+    ] = "manage",
+    collection: Annotated[str | None, typer.Option(help="The one collection it is for; by default all.")] = None,
+    json: Json = False,
+) -> None:
+    """Make a token for a service. It is shown once; the store keeps a hash of it.
+
+    A SQLite store must not be in use by a service meanwhile; a running service makes tokens at POST /v1/tokens.
+
+    Example: `discreet collect token reports.db --right read --collection visits`
+    """
+    from ..collect.service.tokens import new_token
+    from ..collect.stores.opening import report_store
+
+    text, kept = new_token(right, collection)
+    place = report_store(store)
+    place.open()
+    try:
+        place.add_token(kept)
+    finally:
+        place.close()
+    if json:
+        print_json({"name": kept.name, "token": text})
+    else:
+        say(text)
+
+
+@app.command()
+def repair(
+    store: Store = "reports.db",
+    counted_until: Annotated[
+        str | None,
+        typer.Option(help="The last day on which reports were counted, such as 2026-11-16; by default today."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Take reports again in a store that refuses them because the service once ran with its clock ahead.
+
+    Keys of that day and of the next one stay refused, so that nothing is counted twice. A SQLite store must not be in
+    use by a service meanwhile.
+
+    Example: `discreet collect repair reports.db --counted-until 2026-11-16`
+    """
+    from ..collect.stores.repair import repair as repair_store
+
+    done = repair_store(store, counted_until)
+    if json:
+        print_json({"before": str(done.before), "after": str(done.after)})
+    else:
+        say(done.describe())
+
+
+Service = Annotated[str, typer.Option(help="The service's address.")]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(help="A file with the token; by default the environment variable DISCREET_TOKEN has it."),
+]
+Named = Annotated[str, typer.Argument(help="The collection's name.")]
+
+_HERE = "http://127.0.0.1:8571"
+
+#: How long a service may take to start, in seconds.
+PATIENCE = 15.0
+
+
+@app.command()
+def create(
+    name: Named,
+    mechanism: Annotated[
+        list[str],
+        typer.Option(
+            help="What devices draw from: a mechanism file (.json); for several to choose from, NAME=FILE each."
+        ),
+    ],
+    question: Annotated[str, typer.Option(help="What people are asked.")],
+    title: Annotated[str | None, typer.Option(help="A title; by default the question.")] = None,
+    target_error: Annotated[
+        str | None, typer.Option(help='The error allowed: "±2 points", "mean ±0.5". +-2 is read as ±2.')
+    ] = None,
+    minimum_reports: Annotated[
+        int | None, typer.Option(help="Instead of --target-error: estimates from fewer reports are not shown.")
+    ] = None,
+    wanted: FormerTarget = None,
+    by_token: Annotated[bool, typer.Option("--by-token", help="Only holders of a token may report.")] = False,
+    service: Service = _HERE,
+    token_file: TokenFile = None,
+    json: Json = False,
+) -> None:
+    """Make a collection at a service.
+
+    Example: `discreet collect create smoking --question "Do you smoke?" --mechanism m.json --target-error "±2 points"`
+    """
+    from ..collect.mechanism_files import open_mechanisms
+    from ..files import load
+    from .perturb import files_by_name
+
+    mechanisms = load(mechanism[0]) if len(mechanism) == 1 else open_mechanisms(files_by_name(mechanism), "")
+    made = _collector(service, token_file).create(
+        name, mechanisms, question=question, title=title, target_error=target_option(target_error, wanted),
+        minimum_reports=minimum_reports, reporting="token" if by_token else "open",
+    )  # fmt: skip
+    if json:
+        print_json(made)
+        return
+    say(f"{name}: estimates are shown from {made['minimum_reports']:,} reports on.")
+    for one in made["mechanisms"]:  # type: ignore[union-attr]
+        say(f"{one['name']:<10}{' '.join(one['guarantee'])}")  # type: ignore[index,arg-type,call-overload]
+    say(f"{'answer':<10}{service.rstrip('/')}/collections/{name}/answer")
+
+
+@app.command()
+def estimate(
+    name: Named,
+    level: Annotated[float, typer.Option(help="How sure the intervals are.", min=0.5, max=0.9999)] = 0.95,
+    service: Service = _HERE,
+    token_file: TokenFile = None,
+    page: Page = None,
+    json: Json = False,
+) -> None:
+    """Estimate the distribution behind the reports of a collection, with intervals.
+
+    Example: `discreet collect estimate smoking --page smoking.html`
+    """
+    refuse_unwritable(page, (".html",), "a page")
+    found = _collector(service, token_file).estimate(name)
+    if page is not None:
+        found.save(page, level)
+    if json:
+        print_json(found.to_json(level))
+        return
+    say(found.describe(level))
+    if page is not None:
+        say(f"page      {page}")
+
+
+def _collector(service: str, token_file: Path | None) -> Collector:
+    from ..collect.collector import Collector
+    from ..errors import InvalidInput
+
+    if token_file is not None:
+        try:
+            text = token_file.read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError):
+            raise InvalidInput(
+                f"there is no token in {token_file}.", "Make one: discreet collect token.", argument="token_file"
+            ) from None
+        return Collector(service, text, patience=PATIENCE)
+    text = os.environ.get("DISCREET_TOKEN", "")
+    if not text:
+        raise InvalidInput(
+            "this needs a token of the service.",
+            "Name the file that has it by --token-file, or set DISCREET_TOKEN; discreet collect token makes one.",
+            argument="token_file",
+        )
+    return Collector(service, text, patience=PATIENCE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 
 from ..mechanisms.families import Family, Parameter, Use
 from ..optimise.families import FAMILIES
+from ..spaces.text import GRID_NOTATION
 from .output import Json, Page, hand_over, refuse_unwritable, say, waiting
 
 if TYPE_CHECKING:
@@ -35,10 +37,6 @@ _OPTIONS: dict[Parameter, tuple[tuple[str, ...], bool]] = {
     "below": (("below",), False),
     "q": (("q",), False),
 }
-
-
-#: Notation of a map.
-GRIDS = "ROWSxCOLSxCELL in metres, such as 30x30x150, or a box of degrees, SOUTH,WEST,NORTH,EASTxCELL"
 
 
 def _names(use: Use) -> str:
@@ -83,7 +81,7 @@ def design(
         str | None,
         typer.Option(help=f"For {_for('labels')}: the answers, comma separated, or @FILE with one on each line."),
     ] = None,
-    grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRIDS}.")] = None,
+    grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRID_NOTATION}.")] = None,
     border: Annotated[str | None, typer.Option(help=f"For {_for('border')}: remap (default) or normalise.")] = None,
     ptable: Annotated[bool, typer.Option("--ptable", help="Design a p-table instead of a mechanism.")] = False,
     reach: Annotated[int | None, typer.Option(help=f"For --ptable and {_for('reach')}: the largest error D.")] = None,
@@ -121,12 +119,10 @@ def design(
         "q": q,
     }  # fmt: skip
     if ptable:
-        from .ptable import design_table
-
         if family is not None or plot is not None:
             raise InvalidInput("--ptable takes neither --family nor --plot.", argument="ptable")
         _refuse_wishes(wishes, worst_case, explain, "A p-table has its own: --reach, --stay, --variance, --js")
-        design_table({"n": n, "alpha": alpha, "epsilon": epsilon, **named}, output, layout, page, json)
+        _design_table({"n": n, "alpha": alpha, "epsilon": epsilon, **named}, output, layout, page, json)
         return
     if layout is not None:
         raise InvalidInput("--layout goes with --ptable.", argument="layout")
@@ -138,9 +134,12 @@ def design(
             raise InvalidInput(f"{_flag(stray)} goes with a --family.", "`--family list` lists them.", argument=stray)
         if n is None:
             raise InvalidInput("give the largest count with -n, or a --family.", argument="n")
-        options = {
+        from ..optimise.improve.priors import read_named_prior
+
+        options: dict[str, Any] = {
             "alpha": alpha, "epsilon": epsilon, "delta": delta or 0, "loss": loss or "L0",
-            "properties": properties or (), "prior": _prior(prior, n), "worst_case": worst_case,
+            "properties": properties or (), "prior": None if prior is None else read_named_prior(prior, n),
+            "worst_case": worst_case,
         }  # fmt: skip
         with waiting("looking for the best mechanism"):
             if explain:
@@ -177,6 +176,40 @@ def design(
         say(f"drawn     {plot}")
 
 
+def _design_table(
+    given: dict[str, Any], output: Path | None, layout: str | None, page: Path | None, json: bool
+) -> None:
+    """Design a p-table, prove it on its keys, and write it."""
+    from ..errors import InvalidInput
+    from ..optimise.noise.ptable import DesignedTable, design_ptable
+    from ..ptables.writing import read_layout
+
+    allowed = ("epsilon", "reach", "variance", "js", "stay", "keys")
+    for option, value in given.items():
+        if value is not None and option not in allowed:
+            raise InvalidInput(
+                f"--ptable does not take {_flag(option)}; it takes {', '.join('--' + name for name in allowed)}.",
+                argument=option,
+            )
+    for needed in ("epsilon", "reach"):
+        if given[needed] is None:
+            raise InvalidInput(f"--ptable needs --{needed}.", argument=needed)
+    if output is None and layout is not None:
+        raise InvalidInput("--layout is the format of the table, and goes with -o FILE.", argument="layout")
+    if output is not None:
+        refuse_unwritable(output, (), "a p-table")
+        read_layout(output, layout)
+    options = {name: given[name] for name in ("variance", "js", "stay", "keys") if given[name] is not None}
+    if sys.stderr.isatty():
+        options["progress"] = lambda words: print(f"searching {words} ...", file=sys.stderr)
+    table = design_ptable(given["epsilon"], given["reach"], **options)
+    if output is not None:
+        table.write(output, layout)
+    hand_over(DesignedTable(table), page, json)
+    if output is not None and not json:
+        say(f"saved     {output}, with the rest of its claim in {output}.json (discreet verify {output})")
+
+
 def _refuse_wishes(wishes: dict[str, Any], worst_case: bool, explain: bool, instead: str) -> None:
     """Refuse options that only a design takes."""
     from ..errors import InvalidInput
@@ -191,15 +224,6 @@ def _list(use: Use) -> None:
     """Print the names of the families offered for a use."""
     for name in FAMILIES.cli_names(use):
         say(name)
-
-
-def _prior(text: str | None, n: int) -> Any:
-    """Return a prior by name, or the numbers in a file, divided by their sum."""
-    if text is None:
-        return None
-    from ..optimise.improve.priors import named_prior, read_prior_file
-
-    return named_prior(text, n) or read_prior_file(text, n)
 
 
 def _flag(option: str) -> str:
@@ -255,55 +279,16 @@ def space_of(n: int | None, labels: str | None, grid: str | None) -> Space:
 
     if sum(value is not None for value in (n, labels, grid)) != 1:
         raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.", argument="n")
-    made: Space = _space({"n": n, "labels": labels, "grid": grid})
-    return made
+    return _space({"n": n, "labels": labels, "grid": grid})
 
 
-def _space(given: dict[str, Any]) -> Any:
-    from ..spaces import Counts, Labels
+def _space(given: dict[str, Any]) -> Space:
+    from ..spaces import Counts
+    from ..spaces.text import read_grid, read_labels
 
     if given["labels"] is not None:
-        return Labels(_labels(given["labels"]))
-    return Counts(given["n"]) if given["n"] is not None else _grid(given["grid"])
-
-
-def _labels(text: str) -> list[str]:
-    """Return comma-separated answers, or the lines of the file after an @."""
-    from ..errors import InvalidInput, UnreadableFile
-
-    if not text.startswith("@"):
-        labels = [label.strip() for label in text.split(",")]
-        if "" in labels:
-            raise InvalidInput.must_be("labels", "answers with one comma between two", text)
-        return labels
-    try:
-        lines = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise UnreadableFile(
-            f"Cannot read the labels in {text[1:]}: the file is not UTF-8 text.", argument="labels"
-        ) from None
-    except OSError as problem:
-        raise UnreadableFile(f"Cannot read the labels in {text[1:]}: {problem.strerror}.", argument="labels") from None
-    labels = [line.strip() for line in lines]
-    empty = next((k for k, label in enumerate(labels, 1) if not label), None)
-    if empty is not None:
-        raise InvalidInput(f"{text[1:]} needs a label on every line; line {empty} is empty.", argument="labels")
-    return labels
-
-
-def _grid(text: str | None) -> Any:
-    from ..errors import InvalidInput
-    from ..exact.rationals import as_fraction
-    from ..spaces import Grid
-
-    number = r"([-+]?[\d.]+)"
-    box = re.fullmatch(rf"{number},{number},{number},{number}x([\d./]+)", text or "")
-    if box is not None:
-        return Grid.from_box(*(as_fraction(one, "grid") for one in box.groups()))  # type: ignore[arg-type]
-    match = re.fullmatch(r"(\d+)x(\d+)x([\d./]+)", text or "")
-    if match is None:
-        raise InvalidInput.must_be("grid", GRIDS, text)
-    return Grid(int(match[1]), int(match[2]), as_fraction(match[3], "cell"))  # type: ignore[arg-type]
+        return read_labels(given["labels"])
+    return Counts(given["n"]) if given["n"] is not None else read_grid(given["grid"])
 
 
 PICTURES = (".png", ".svg", ".pdf", ".html", ".json")
@@ -348,21 +333,18 @@ def compare(
     refuse_unwritable(page, (".html",), "a page")
     if not _several(loss):
         raise InvalidInput("--loss names at least one loss, such as L0,L1,L2; it is empty.", argument="loss")
-    names = None if families is None else _several(families)
-    compared: Any = names
-    if files:
-        compared = _named_files(files)
-        if alpha is not None or epsilon is not None or names is not None:
-            n = put(compared, loss=["L0"]).n if n is None else n
-            added = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=["L0"])
-            compared |= {row.name: row.mechanism for row in added.rows}
-        comparison = put(n, families=compared, loss=_several(loss))
-    elif n is None:
+    if not files and n is None:
         raise InvalidInput(
             "give the largest count with -n, or files with mechanisms or matrices to compare.", argument="n"
         )
-    else:
-        comparison = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=_several(loss))
+    comparison = put(
+        n,
+        alpha=alpha,
+        epsilon=epsilon,
+        families=None if families is None else _several(families),
+        others=_named_files(files) if files else None,
+        loss=_several(loss),
+    )
     if report is not None:
         comparison.save(report)
     hand_over(comparison, page, json)
@@ -388,7 +370,7 @@ def calibrate(
         str | None,
         typer.Option(help=f"For {_for('labels')}: the answers, comma separated, or @FILE with one on each line."),
     ] = None,
-    grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRIDS}.")] = None,
+    grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRID_NOTATION}.")] = None,
     distance: Annotated[str | None, typer.Option(help="Mean distance between truth and report at most this.")] = None,
     truth: Annotated[str | None, typer.Option(help="Probability of reporting the truth at least this.")] = None,
     mean_error: Annotated[str | None, typer.Option(help="Mean absolute error at most this.")] = None,

@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from ..errors import DiscreetError, InvalidInput
 from ..report import Refusal
-from . import collect, collector, datasets, design, editions, ledger, release, serving, studies, verify
+from . import collect, dataset, design, editions, estimate, ledger, perturb, release, serve, study, verify
 from .output import in_options, print_json, writer
 
 
@@ -23,7 +23,7 @@ class _Verbs(TyperGroup):
     """The verbs of the program. That of the studies is looked up when it is needed, among what is installed."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name == "study" and (installed := studies.verb()) is not None:
+        if cmd_name == "study" and (installed := study.verb()) is not None:
             program = typer.Typer(rich_markup_mode="markdown")
             program.command(cmd_name, cls=_OnceCommand)(installed)
             return typer.main.get_group(program).commands[cmd_name]
@@ -87,13 +87,13 @@ app.command()(design.calibrate)
 app.command(cls=release.RequestCommand)(release.release)
 app.command()(editions.editions)
 app.command()(editions.export)
-app.add_typer(datasets.app, name="dataset")
+app.add_typer(dataset.app, name="dataset")
 app.add_typer(ledger.app, name="ledger")
-app.command()(collector.perturb)
-app.command()(collector.estimate)
+app.command()(perturb.perturb)
+app.command()(estimate.estimate)
 app.add_typer(collect.app, name="collect")
-app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(studies.study)
-app.command()(serving.serve)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(study.study)
+app.command()(serve.serve)
 
 
 class _OnceCommand(TyperCommand):

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from ..errors import Mention, arg
-from .datasets import find_dataset, plan_declared, release_declared, say_release, show_declared
+from .dataset import find_dataset, plan_declared, release_declared, say_release, show_declared
 from .output import Json, Page, decide, print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:

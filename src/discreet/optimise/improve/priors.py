@@ -56,3 +56,12 @@ def read_prior_file(path: str, n: int) -> list[Fraction]:
         )
     total = sum(weights)
     return [w / total for w in weights]
+
+
+def read_named_prior(text: str, n: int) -> list[Fraction]:
+    """Return the prior of a name, or that in a file.
+
+    >>> read_named_prior("uniform", 1)
+    [Fraction(1, 2), Fraction(1, 2)]
+    """
+    return named_prior(text, n) or read_prior_file(text, n)

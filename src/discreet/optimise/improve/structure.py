@@ -20,7 +20,7 @@ from ...exact.tables import Table
 from ...mechanism import Mechanism
 from ...privacy.certificate import certify
 from ...privacy.verify import verify
-from ...report import Check, Json, Prose, Report, Result, Section, Terms, stamped
+from ...report import Finding, Json, Prose, Report, Result, Section, Terms, stamped
 from ...spaces import Space
 from ...wording import rounded
 from .targets import exact_weights
@@ -128,8 +128,12 @@ def symmetrise(mechanism: Mechanism, prior: object = None) -> Mechanism:
 # ------------------------------------------------------------------------------------------------ derivability
 
 
+#: Name of the finding.
+_NAME = "derivable"
+
+
 @dataclass(frozen=True)
-class Derivability(Check, Result):
+class Derivability(Finding, Result):
     """The answer whether a mechanism is the geometric one with post-processing; its truth value is the answer."""
 
     holds: bool
@@ -139,7 +143,6 @@ class Derivability(Check, Result):
     violation: Fraction
     #: The location of the largest violation, in words; None without one.
     where: str | None
-    sentence: str
 
     def __bool__(self) -> bool:
         return self.holds
@@ -212,9 +215,9 @@ def derivable(mechanism: Mechanism, *, alpha: Number | None = None, epsilon: Num
     worst, entry = _worst_violation(table, a)
     name = f"the geometric mechanism with alpha = {a if a.denominator < 10**9 else format(float(a), '.9g')}"
     if entry is None:
-        return Derivability(True, a, Fraction(0), None, f"It can be derived by post-processing from {name}.")
+        return Derivability(_NAME, True, f"It can be derived by post-processing from {name}.", a, Fraction(0), None)
     where = _in_words(channel, table, a, *entry)
-    return Derivability(False, a, worst, where, f"It cannot be derived from {name}: {where}.")
+    return Derivability(_NAME, False, f"It cannot be derived from {name}: {where}.", a, worst, where)
 
 
 def _alpha_of(mechanism: Mechanism) -> Fraction:

@@ -4,23 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...report import Check, Json, Report, Result, Section, Table, stamped
+from ...report import Check, Finding, Json, Report, Result, Section, Table, stamped
 from ...wording import plural
 from .released import Release
-
-
-@dataclass(frozen=True)
-class BundleCheck(Check):
-    """One check of a bundle. ``holds`` is None if it could not be decided; the sentence gives the reason."""
-
-    name: str
-    holds: bool | None
-    sentence: str
-
-    @property
-    def mark(self) -> str:
-        """The result in one word: holds, FAILS or open."""
-        return {True: "holds", False: "FAILS", None: "open"}[self.holds]
 
 
 @dataclass(frozen=True)
@@ -38,14 +24,14 @@ class BundleReport(Check, Result):
 
     Examples
     --------
-    >>> print(BundleReport("by_site", (BundleCheck("cost", False, "it is twice what is stated."),), None))
+    >>> print(BundleReport("by_site", (Finding("cost", False, "it is twice what is stated."),), None))
     The bundle by_site DOES NOT HOLD.
     check  result  finding
     cost   FAILS   it is twice what is stated.
     """
 
     folder: str
-    checks: tuple[BundleCheck, ...]
+    checks: tuple[Finding, ...]
     release: Release | None
 
     @property
@@ -54,11 +40,11 @@ class BundleReport(Check, Result):
         return not any(check.holds is False for check in self.checks)
 
     @property
-    def undecided(self) -> tuple[BundleCheck, ...]:
+    def undecided(self) -> tuple[Finding, ...]:
         """The checks that could not be decided, such as that of the counts without a ledger."""
         return tuple(check for check in self.checks if check.holds is None)
 
-    def __getitem__(self, name: str) -> BundleCheck:
+    def __getitem__(self, name: str) -> Finding:
         return next(check for check in self.checks if check.name == name)
 
     def to_json(self) -> dict[str, Json]:

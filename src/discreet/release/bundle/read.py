@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from ...errors import DiscreetError, UnreadableFile
 from ...ledger.ledger import Ledger
 from ...ledger.stores.opening import open_store
+from ...strict_json import read_json
 
 
 def read_files(folder: str | Path) -> tuple[dict[str, bytes], list[str]]:
@@ -31,3 +33,17 @@ def open_ledger(ledger: Ledger | str | Path | None) -> Ledger | str | None:
         return Ledger.open(ledger)
     except DiscreetError as problem:
         return str(problem)
+
+
+def ledger_head(folder: str | Path) -> str:
+    """Return the place in the ledger's chain that a bundle states."""
+    file = Path(folder) / "release.json"
+    try:
+        head = read_json(file.read_bytes(), str(file))["ledger"]["head"]
+    except OSError as problem:
+        raise UnreadableFile(f"cannot read {file}: {problem.strerror or problem}.") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        head = None
+    if not isinstance(head, str) or not re.fullmatch(r"[0-9a-f]{64}", head):
+        raise UnreadableFile(f"{file} does not state its place in a ledger (ledger.head): is {folder} a bundle?")
+    return head

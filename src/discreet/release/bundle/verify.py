@@ -21,6 +21,7 @@ from ...ledger.budget import short
 from ...ledger.ledger import Ledger
 from ...pages.html import TEMPLATE, page, pictures_of
 from ...pages.pictures import NO_PROGRAM, NOT_DRAWN, drawing_program, drawn, is_plain_svg, pictures_in
+from ...report import Finding
 from ...strict_json import read_json
 from ...wording import plural
 from ..plan.plan import Plan, plan_from_request
@@ -30,7 +31,7 @@ from ..tables.reading import Refuted
 from ..tables.released import ReleasedTable
 from . import contents
 from .contents import CHECKSUM_FILE, MALFORMED
-from .findings import BundleCheck, BundleReport
+from .findings import BundleReport
 from .guarantee import guarantee_text
 from .read import open_ledger, read_files
 from .recorded import recorded_answer, release_from_record
@@ -94,7 +95,7 @@ class _Audit:
     def __init__(self, files: Mapping[str, bytes], odd: list[str]) -> None:
         self.files = files
         self.odd = odd
-        self.checks: list[BundleCheck] = []
+        self.checks: list[Finding] = []
 
     def run(self, book: Ledger | str | None) -> Release | None:
         """Make all checks; return the release if it can be rebuilt."""
@@ -122,19 +123,19 @@ class _Audit:
         try:
             result, sentence = look()
         except Refuted as refuted:
-            self.checks.append(BundleCheck(name, False, str(refuted)))
+            self.checks.append(Finding(name, False, str(refuted)))
         except DiscreetError as problem:
-            self.checks.append(BundleCheck(name, False, str(problem)))
+            self.checks.append(Finding(name, False, str(problem)))
         except MALFORMED as problem:
-            self.checks.append(BundleCheck(name, False, f"a file is damaged ({type(problem).__name__})."))
+            self.checks.append(Finding(name, False, f"a file is damaged ({type(problem).__name__})."))
         else:
-            self.checks.append(BundleCheck(name, None if result is _OPEN else True, sentence))
+            self.checks.append(Finding(name, None if result is _OPEN else True, sentence))
             return result
         return None
 
     def _leave_open(self, name: str, sentence: str) -> None:
         """Record a check that cannot be decided."""
-        self.checks.append(BundleCheck(name, None, sentence))
+        self.checks.append(Finding(name, None, sentence))
 
     # -------------------------------------------------------------------------------------------- files
 
@@ -265,7 +266,7 @@ class _Audit:
             self._check(name, lambda look=look: look(release))
             if other and self.checks[-1].holds is False:
                 what = "release.json and GUARANTEE.md" if name == "words" else "index.html"
-                self.checks[-1] = BundleCheck(name, None, f"{what} was written by {other}: NOT checked word for word.")
+                self.checks[-1] = Finding(name, None, f"{what} was written by {other}: NOT checked word for word.")
 
     def _wording(self, release: Release) -> tuple[Any, str]:
         if self._text("GUARANTEE.md") != guarantee_text(release):

@@ -77,7 +77,7 @@ def _claims(paper: PaperFormulas) -> tuple[Claim, ...]:
     least = truncated_geometric_law(paper.epsilon, paper.stay, paper.reach)
     return (
         Claim(
-            "figure 1: the same variance", _PLACE, "The discrete Gaussian beside it has the identical variance.",
+            "figure 1: the same variance", _PLACE, "The discrete Gaussian there has the identical variance.",
             f"The noise has variance {rounded(variance, 5)}, the Gaussian {rounded(spread, 5)}; exact to the digits "
             "shown.",
             judged(abs(spread / variance - 1) < _SAME_VARIANCE),
@@ -112,7 +112,7 @@ def _claims(paper: PaperFormulas) -> tuple[Claim, ...]:
             f"For one report at a time {rounded(single, 4)}; over sets of reports, as differential privacy asks, "
             f"{rounded(ours, 4)}. Both are exact to the digits shown.",
             judged(True, corrected=ours > single * (1 + 1e-9)),
-            "The paper says so in remark 2; the numbers beside figure 1 compare single reports.",
+            "The paper says so in remark 2; the numbers printed with figure 1 compare single reports.",
         ),
         Claim(
             "figure 1: equations 14 and 15", "[S] proposition 3, (14) and (15)",

@@ -197,7 +197,7 @@ def _inversion_claim(losses: Losses) -> Claim:
         f"With {largest:,} check-ins, in metres: {said}. On the same reports EM is better, beyond the 95% intervals, "
         f"in {better} of {len(keys)} settings, and worse in {worse}.",
         judged(all(gains[name, largest].low > 0 for name in (GEOMETRIC, LAPLACE)), corrected=better < len(keys)),
-        "For k-RR at so large an epsilon the two hardly differ, and with few check-ins inversion is no worse.",
+        "For k-RR at such a large epsilon the two hardly differ, and with few check-ins inversion is no worse.",
     )
 
 

@@ -26,7 +26,7 @@ CHOSEN = (
 
 #: Whom the noise protects; charts and claims say it.
 EVENT_LEVEL = "Each check-in is protected, not each person"
-EVENTS = f"{EVENT_LEVEL}: whoever checks in ten times is protected ten times less."
+EVENTS = f"{EVENT_LEVEL}: a person who checks in ten times is protected ten times less."
 
 
 @dataclass(frozen=True, eq=False)

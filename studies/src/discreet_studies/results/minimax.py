@@ -100,7 +100,7 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
         ),
         Claim(
             "minimax: not from the geometric mechanism", "[R] minimax",
-            "For n from 2 on the explicit fair mechanism is no post-processing of the geometric one.",
+            "For n of at least 2 the explicit fair mechanism is not a post-processing of the geometric one.",
             f"It is derivable in {sum(apart)} of {len(apart)} cases, decided exactly.", judged(not any(apart)),
             "Some post-processing of the geometric mechanism has the same worst case (Gupte and Sundararajan 2010), "
             "without fairness.",

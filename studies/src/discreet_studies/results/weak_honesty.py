@@ -114,7 +114,7 @@ def _claims(rows: list[dict[str, Json]], setting: Setting) -> tuple[Claim, ...]:
         ),
         Claim(
             "weak honesty: three more properties", "[R] weak honesty",
-            "Symmetry, row honesty and row monotonicity cost nothing beside weak honesty.",
+            "Symmetry, row honesty and row monotonicity add no cost to weak honesty.",
             f"The mixture has all four in {costless} of {len(cases)} cases, decided exactly.",
             judged(costless == len(cases)),
         ),
