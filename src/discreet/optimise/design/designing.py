@@ -187,8 +187,8 @@ def read_request(
         raise InvalidInput(
             f"{repeat!r} is asked for more than once.", "Name each requirement once.", argument="properties"
         )
-    loss_object = losses.resolve(loss)
     space = Counts(size - 1)
+    loss_object = losses.resolve(loss).on(space, space)
     if not loss_object.nondecreasing or not loss_object.symmetric:
         loss_object.levels(space, space)  # a matrix of losses must fit; refused before any work
     weights = None if worst_case else exact_weights(prior, size)

@@ -15,11 +15,12 @@ from typing import Any
 
 from ...channels import Channel
 from ...errors import InvalidInput, InWords, WrongType, arg
+from ...exact.lists import read_list
 from ...exact.rationals import SMALLEST_EPSILON, Number, as_fraction, bound_up, simplest_between, text_up
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
 from ...report import Fact, Json, Prose, Report, Result, Section, Terms, plain, stamped
-from ...wording import rounded
+from ...wording import nearest, rounded
 from ..families import FAMILIES
 from .targets import Target, read_target
 
@@ -259,7 +260,10 @@ def _read_family(family: object) -> Callable[..., Mechanism]:
 
 def _refuse_unknown_options(build: Callable[..., Mechanism], name: str, options: Mapping[str, object]) -> None:
     """Refuse options that the family does not have; a family of one's own may take any."""
-    parameters = [*signature(build).parameters.values()]
+    try:
+        parameters = [*signature(build).parameters.values()]
+    except (TypeError, ValueError):  # a callable that does not say what it takes
+        return
     if any(one.kind is Parameter.VAR_KEYWORD for one in parameters):
         return
     known = [one.name for one in parameters[1:] if one.name not in ("epsilon", "alpha")]
