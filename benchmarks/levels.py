@@ -1,4 +1,4 @@
-"""How fast levels are combined so that they add up: exact fractions beside conjugate gradients of SciPy in doubles."""
+"""Speed of combining levels so that they add up: exact fractions against SciPy's conjugate gradients in doubles."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def lines(scale: Scale = FULL) -> Iterator[Line]:
             (groups.size, groups.size), matvec=lambda x: sum(one.T @ (one @ x) for one in sums) / variance, dtype=float
         )
         right = sum(one.T @ y[:, 0] for one, y in zip(sums, measured, strict=True)) / variance
-        found, code = cg(normal, right, rtol=1e-8, maxiter=200)
+        solution, code = cg(normal, right, rtol=1e-8, maxiter=200)
         assert code == 0
-        return found
+        return solution
 
     exact, theirs = measure.in_turn(lambda: both.leaves(measured), gradients, rounds=3)
     combined = both.leaves(measured)

@@ -227,7 +227,7 @@ def test_naming_another_drawing_program_does_not_make_an_altered_picture_pass(ou
 
 def test_without_a_drawing_program_pictures_are_not_checked_and_the_report_says_so(out, monkeypatch):
     monkeypatch.setattr(audit, "drawing_program", lambda: NO_PROGRAM)
-    monkeypatch.setattr(audit, "drawn", lambda picture, number: NOT_DRAWN)
+    monkeypatch.setattr(audit, "draw_picture", lambda picture, number: NOT_DRAWN)
     report = verify_bundle(out)
     assert report.holds and report["pictures"].holds is None and "NOT checked" in report["pictures"].sentence
 

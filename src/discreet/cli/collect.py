@@ -33,7 +33,7 @@ def plan(
             '"map 200 m". +-2 is read as ±2.'
         ),
     ] = None,
-    wanted: FormerTarget = None,
+    former_target: FormerTarget = None,
     n: Annotated[int | None, typer.Option("-n", "--n", "--largest", help="For counts: the largest one.")] = None,
     labels: Annotated[
         str | None, typer.Option(help="The answers, comma separated, or @FILE with one on each line.")
@@ -70,7 +70,7 @@ def plan(
     from ..collect.planning.planner import plan_collection
 
     refuse_unwritable(page, (".html",), "a page")
-    target_error = target_option(target_error, wanted)
+    target_error = target_option(target_error, former_target)
     space = space_of(n, labels, grid)
     with waiting("simulating surveys"):
         result = plan_collection(
@@ -86,7 +86,7 @@ def token(
     right: Annotated[
         str, typer.Option(help="manage (everything), read (estimates and counts) or report (to closed collections).")
     ] = "manage",
-    collection: Annotated[str | None, typer.Option(help="The one collection it is for; by default all.")] = None,
+    collection: Annotated[str | None, typer.Option(help="The only collection it is valid for; by default all.")] = None,
     json: Json = False,
 ) -> None:
     """Make a token for a service. It is shown once; the store keeps a hash of it.
@@ -98,15 +98,15 @@ def token(
     from ..collect.service.tokens import new_token
     from ..collect.stores.opening import report_store
 
-    text, kept = new_token(right, collection)
-    place = report_store(store)
-    place.open()
+    text, record = new_token(right, collection)
+    opened = report_store(store)
+    opened.open()
     try:
-        place.add_token(kept)
+        opened.add_token(record)
     finally:
-        place.close()
+        opened.close()
     if json:
-        print_json({"name": kept.name, "token": text})
+        print_json({"name": record.name, "token": text})
     else:
         say(text)
 
@@ -120,7 +120,7 @@ def repair(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Take reports again in a store that refuses them because the service once ran with its clock ahead.
+    """Repair a store that refuses reports because the service once ran with its clock ahead.
 
     Keys of that day and of the next one stay refused, so that nothing is counted twice. A SQLite store must not be in
     use by a service meanwhile.
@@ -129,11 +129,11 @@ def repair(
     """
     from ..collect.stores.repair import repair as repair_store
 
-    done = repair_store(store, counted_until)
+    result = repair_store(store, counted_until)
     if json:
-        print_json({"before": str(done.before), "after": str(done.after)})
+        print_json({"before": str(result.before), "after": str(result.after)})
     else:
-        say(done.describe())
+        say(result.describe())
 
 
 Service = Annotated[str, typer.Option(help="The service's address.")]
@@ -141,24 +141,22 @@ TokenFile = Annotated[
     Path | None,
     typer.Option(help="A file with the token; by default the environment variable DISCREET_TOKEN has it."),
 ]
-Named = Annotated[str, typer.Argument(help="The collection's name.")]
+CollectionName = Annotated[str, typer.Argument(help="The collection's name.")]
 
-_HERE = "http://127.0.0.1:8571"
+_LOCAL_SERVICE = "http://127.0.0.1:8571"
 
-#: How long a service may take to start, in seconds.
-PATIENCE = 15.0
+#: Seconds to wait for a service that is still starting.
+START_TIMEOUT_SECONDS = 15.0
 
 
 @app.command()
 def create(
-    name: Named,
+    name: CollectionName,
     mechanism: Annotated[
         list[str],
-        typer.Option(
-            help="What devices draw from: a mechanism file (.json); for several to choose from, NAME=FILE each."
-        ),
+        typer.Option(help="The mechanism of the devices (.json); for several to choose from, NAME=FILE each."),
     ],
-    question: Annotated[str, typer.Option(help="What people are asked.")],
+    question: Annotated[str, typer.Option(help="The question that people answer.")],
     title: Annotated[str | None, typer.Option(help="A title; by default the question.")] = None,
     target_error: Annotated[
         str | None, typer.Option(help='The error allowed: "±2 points", "mean ±0.5". +-2 is read as ±2.')
@@ -166,9 +164,9 @@ def create(
     minimum_reports: Annotated[
         int | None, typer.Option(help="Instead of --target-error: estimates from fewer reports are not shown.")
     ] = None,
-    wanted: FormerTarget = None,
+    former_target: FormerTarget = None,
     by_token: Annotated[bool, typer.Option("--by-token", help="Only holders of a token may report.")] = False,
-    service: Service = _HERE,
+    service: Service = _LOCAL_SERVICE,
     token_file: TokenFile = None,
     json: Json = False,
 ) -> None:
@@ -181,24 +179,24 @@ def create(
     from .perturb import files_by_name
 
     mechanisms = load(mechanism[0]) if len(mechanism) == 1 else open_mechanisms(files_by_name(mechanism), "")
-    made = _collector(service, token_file).create(
-        name, mechanisms, question=question, title=title, target_error=target_option(target_error, wanted),
+    description = _collector(service, token_file).create(
+        name, mechanisms, question=question, title=title, target_error=target_option(target_error, former_target),
         minimum_reports=minimum_reports, reporting="token" if by_token else "open",
     )  # fmt: skip
     if json:
-        print_json(made)
+        print_json(description)
         return
-    say(f"{name}: estimates are shown from {made['minimum_reports']:,} reports on.")
-    for one in made["mechanisms"]:  # type: ignore[union-attr]
-        say(f"{one['name']:<10}{' '.join(one['guarantee'])}")  # type: ignore[index,arg-type,call-overload]
+    say(f"{name}: estimates are shown from {description['minimum_reports']:,} reports on.")
+    for guarantee in description["mechanisms"]:  # type: ignore[union-attr]
+        say(f"{guarantee['name']:<10}{' '.join(guarantee['guarantee'])}")  # type: ignore[index,arg-type,call-overload]
     say(f"{'answer':<10}{service.rstrip('/')}/collections/{name}/answer")
 
 
 @app.command()
 def estimate(
-    name: Named,
-    level: Annotated[float, typer.Option(help="How sure the intervals are.", min=0.5, max=0.9999)] = 0.95,
-    service: Service = _HERE,
+    name: CollectionName,
+    level: Annotated[float, typer.Option(help="The coverage of the intervals.", min=0.5, max=0.9999)] = 0.95,
+    service: Service = _LOCAL_SERVICE,
     token_file: TokenFile = None,
     page: Page = None,
     json: Json = False,
@@ -208,13 +206,13 @@ def estimate(
     Example: `discreet collect estimate smoking --page smoking.html`
     """
     refuse_unwritable(page, (".html",), "a page")
-    found = _collector(service, token_file).estimate(name)
+    result = _collector(service, token_file).estimate(name)
     if page is not None:
-        found.save(page, level)
+        result.save(page, level)
     if json:
-        print_json(found.to_json(level))
+        print_json(result.to_json(level))
         return
-    say(found.describe(level))
+    say(result.describe(level))
     if page is not None:
         say(f"page      {page}")
 
@@ -230,7 +228,7 @@ def _collector(service: str, token_file: Path | None) -> Collector:
             raise InvalidInput(
                 f"there is no token in {token_file}.", "Make one: discreet collect token.", argument="token_file"
             ) from None
-        return Collector(service, text, patience=PATIENCE)
+        return Collector(service, text, patience=START_TIMEOUT_SECONDS)
     text = os.environ.get("DISCREET_TOKEN", "")
     if not text:
         raise InvalidInput(
@@ -238,4 +236,4 @@ def _collector(service: str, token_file: Path | None) -> Collector:
             "Name the file that has it by --token-file, or set DISCREET_TOKEN; discreet collect token makes one.",
             argument="token_file",
         )
-    return Collector(service, text, patience=PATIENCE)
+    return Collector(service, text, patience=START_TIMEOUT_SECONDS)

@@ -22,8 +22,8 @@ Alpha = Annotated[str | None, typer.Option(help="e^-epsilon, exactly: 10/11 or 0
 Epsilon = Annotated[str | None, typer.Option(help="The privacy: smaller protects more.")]
 
 
-#: Argument of a family -> its options, and whether one must be given.
-_OPTIONS: dict[Parameter, tuple[tuple[str, ...], bool]] = {
+#: Argument of a family -> its options, and True if one is required.
+_OPTIONS_OF_ARGUMENT: dict[Parameter, tuple[tuple[str, ...], bool]] = {
     "n": (("n",), True),
     "privacy": (("alpha", "epsilon"), True),
     "epsilon": (("epsilon",), True),
@@ -51,12 +51,12 @@ def _short_names() -> str:
 
 def _for(option: str) -> str:
     """Return the families that take an option, for its help text."""
-    taking = [
+    names = [
         family.cli_name
         for family in FAMILIES.offered("design")
-        if any(option in _OPTIONS[parameter][0] for parameter in family.parameters)
+        if any(option in _OPTIONS_OF_ARGUMENT[parameter][0] for parameter in family.parameters)
     ]
-    return ", ".join(taking)
+    return ", ".join(names)
 
 
 def design(
@@ -112,8 +112,8 @@ def design(
     from ..errors import InvalidInput
 
     refuse_unwritable(page, (".html",), "a page")
-    wishes = {"loss": loss, "properties": properties, "delta": delta, "prior": prior}
-    named = {
+    targets = {"loss": loss, "properties": properties, "delta": delta, "prior": prior}
+    family_options = {
         "labels": labels, "grid": grid, "border": border, "reach": reach, "stay": stay, "variance": variance, "js": js,
         "kind": kind, "keys": keys, "sigma2": sigma2, "base": base, "below": below,
         "q": q,
@@ -121,15 +121,15 @@ def design(
     if ptable:
         if family is not None or plot is not None:
             raise InvalidInput("--ptable takes neither --family nor --plot.", argument="ptable")
-        _refuse_wishes(wishes, worst_case, explain, "A p-table has its own: --reach, --stay, --variance, --js")
-        _design_table({"n": n, "alpha": alpha, "epsilon": epsilon, **named}, output, layout, page, json)
+        _refuse_design_options(targets, worst_case, explain, "A p-table has its own: --reach, --stay, --variance, --js")
+        _design_table({"n": n, "alpha": alpha, "epsilon": epsilon, **family_options}, output, layout, page, json)
         return
     if layout is not None:
         raise InvalidInput("--layout goes with --ptable.", argument="layout")
     _refuse_files(output, plot)
     choice = None
     if family is None:
-        stray = next((option for option, value in named.items() if value is not None), None)
+        stray = next((option for option, value in family_options.items() if value is not None), None)
         if stray is not None:
             raise InvalidInput(f"{_flag(stray)} goes with a --family.", "`--family list` lists them.", argument=stray)
         if n is None:
@@ -152,13 +152,13 @@ def design(
 
                 mechanism = find(n, **options)
     else:
-        del wishes["delta"]  # some families take one
-        _refuse_wishes(wishes, worst_case, explain, "A --family is made as it is: leave one of the two out")
+        del targets["delta"]  # some families take a delta
+        _refuse_design_options(targets, worst_case, explain, "A --family is made as it is: leave one of the two out")
         if family.strip().lower() == "list":
             _list("design")
             return
-        given = {"n": n, "alpha": alpha, "epsilon": epsilon, "delta": delta, **named}
-        mechanism = _build(FAMILIES.find(family, "design", "a family"), given)
+        values = {"n": n, "alpha": alpha, "epsilon": epsilon, "delta": delta, **family_options}
+        mechanism = _build(FAMILIES.find(family, "design", "a family"), values)
     if output is not None:
         mechanism.save(output)
     if plot is not None:
@@ -184,16 +184,16 @@ def _design_table(
     from ..optimise.noise.ptable import DesignedTable, design_ptable
     from ..ptables.writing import read_layout
 
-    allowed = ("epsilon", "reach", "variance", "js", "stay", "keys")
+    allowed_options = ("epsilon", "reach", "variance", "js", "stay", "keys")
     for option, value in given.items():
-        if value is not None and option not in allowed:
+        if value is not None and option not in allowed_options:
             raise InvalidInput(
-                f"--ptable does not take {_flag(option)}; it takes {', '.join('--' + name for name in allowed)}.",
+                f"--ptable does not take {_flag(option)}; it takes {', '.join(map(_flag, allowed_options))}.",
                 argument=option,
             )
-    for needed in ("epsilon", "reach"):
-        if given[needed] is None:
-            raise InvalidInput(f"--ptable needs --{needed}.", argument=needed)
+    for required in ("epsilon", "reach"):
+        if given[required] is None:
+            raise InvalidInput(f"--ptable needs --{required}.", argument=required)
     if output is None and layout is not None:
         raise InvalidInput("--layout is the format of the table, and goes with -o FILE.", argument="layout")
     if output is not None:
@@ -210,14 +210,14 @@ def _design_table(
         say(f"saved     {output}, with the rest of its claim in {output}.json (discreet verify {output})")
 
 
-def _refuse_wishes(wishes: dict[str, Any], worst_case: bool, explain: bool, instead: str) -> None:
+def _refuse_design_options(targets: dict[str, Any], worst_case: bool, explain: bool, instead: str) -> None:
     """Refuse options that only a design takes."""
     from ..errors import InvalidInput
 
-    given = next((option for option, value in wishes.items() if value is not None), None)
-    given = "worst-case" if worst_case else "explain" if explain else given
-    if given is not None:
-        raise InvalidInput(f"--{given} is for designs.", f"{instead}.", argument=given.replace("-", "_"))
+    stray = next((option for option, value in targets.items() if value is not None), None)
+    stray = "worst-case" if worst_case else "explain" if explain else stray
+    if stray is not None:
+        raise InvalidInput(f"--{stray} is for designs.", f"{instead}.", argument=stray.replace("-", "_"))
 
 
 def _list(use: Use) -> None:
@@ -230,12 +230,12 @@ def _flag(option: str) -> str:
     return "-n" if option == "n" else f"--{option}"
 
 
-def _build(family: Family, given: dict[str, Any]) -> Mechanism:
+def _build(family: Family, values: dict[str, Any]) -> Mechanism:
     """Call the family with its options; refuse options that it does not take."""
     from ..errors import InvalidInput
 
-    allowed = {option for name in family.parameters for option in _OPTIONS[name][0]}
-    for option, value in given.items():
+    allowed = {option for name in family.parameters for option in _OPTIONS_OF_ARGUMENT[name][0]}
+    for option, value in values.items():
         if value is not None and option not in allowed:
             raise InvalidInput(
                 f"{family.cli_name} does not take {_flag(option)}; it takes {', '.join(map(_flag, sorted(allowed)))}.",
@@ -244,9 +244,9 @@ def _build(family: Family, given: dict[str, Any]) -> Mechanism:
     positional: list[Any] = []
     options: dict[str, Any] = {}
     for name in family.parameters:
-        sources, needed = _OPTIONS[name]
-        present = [option for option in sources if given[option] is not None]
-        if needed and len(present) != 1:
+        sources, is_required = _OPTIONS_OF_ARGUMENT[name]
+        present = [option for option in sources if values[option] is not None]
+        if is_required and len(present) != 1:
             largest = ", the largest count" if sources == ("n",) else ""
             raise InvalidInput(
                 f"{family.cli_name} needs "
@@ -254,9 +254,9 @@ def _build(family: Family, given: dict[str, Any]) -> Mechanism:
                 argument=sources[0],
             )
         if name in ("n", "space", "grid"):
-            positional.append(given["n"] if name == "n" else _space(given))
+            positional.append(values["n"] if name == "n" else _space(values))
         else:
-            options.update({option: _named_choice(option, given[option]) for option in present})
+            options.update({option: _named_choice(option, values[option]) for option in present})
     return family.make(*positional, **options)
 
 
@@ -282,25 +282,25 @@ def space_of(n: int | None, labels: str | None, grid: str | None) -> Space:
     return _space({"n": n, "labels": labels, "grid": grid})
 
 
-def _space(given: dict[str, Any]) -> Space:
+def _space(values: dict[str, Any]) -> Space:
     from ..spaces import Counts
     from ..spaces.text import read_grid, read_labels
 
-    if given["labels"] is not None:
-        return read_labels(given["labels"])
-    return Counts(given["n"]) if given["n"] is not None else read_grid(given["grid"])
+    if values["labels"] is not None:
+        return read_labels(values["labels"])
+    return Counts(values["n"]) if values["n"] is not None else read_grid(values["grid"])
 
 
-PICTURES = (".png", ".svg", ".pdf", ".html", ".json")
+PICTURE_ENDINGS = (".png", ".svg", ".pdf", ".html", ".json")
 
-#: Endings among these that the drawing program makes.
-DRAWN = PICTURES[:4]
+#: Those that need the drawing program.
+DRAWN_PICTURES = PICTURE_ENDINGS[:4]
 
 
 def _refuse_files(output: Path | None, plot: Path | None = None) -> None:
     """Refuse mechanism files without .json, the ending that distinguishes them from matrices."""
     refuse_unwritable(output, (".json",), "a mechanism file")
-    refuse_unwritable(plot, PICTURES, "a picture", DRAWN)
+    refuse_unwritable(plot, PICTURE_ENDINGS, "a picture", DRAWN_PICTURES)
 
 
 def compare(
@@ -326,24 +326,24 @@ def compare(
     Examples: `discreet compare -n 8 --alpha 10/11` · `discreet compare -n 20 --epsilon 0.5 --report compare.html` ·
     `discreet compare mine.csv other.json` · `discreet compare mine.csv --epsilon 1 --families GM,EM`
     """
-    from ..comparison import compare as put
+    from ..comparison import compare as build_comparison
     from ..errors import InvalidInput
 
-    refuse_unwritable(report, PICTURES, "a report", DRAWN)
+    refuse_unwritable(report, PICTURE_ENDINGS, "a report", DRAWN_PICTURES)
     refuse_unwritable(page, (".html",), "a page")
-    if not _several(loss):
+    if not _items(loss):
         raise InvalidInput("--loss names at least one loss, such as L0,L1,L2; it is empty.", argument="loss")
     if not files and n is None:
         raise InvalidInput(
             "give the largest count with -n, or files with mechanisms or matrices to compare.", argument="n"
         )
-    comparison = put(
+    comparison = build_comparison(
         n,
         alpha=alpha,
         epsilon=epsilon,
-        families=None if families is None else _several(families),
+        families=None if families is None else _items(families),
         others=_named_files(files) if files else None,
-        loss=_several(loss),
+        loss=_items(loss),
     )
     if report is not None:
         comparison.save(report)
@@ -358,7 +358,7 @@ def _named_files(files: list[Path]) -> dict[str, Any]:
     return {file.stem if stems.count(file.stem) == 1 else str(file): str(file) for file in files}
 
 
-def _several(text: str) -> list[str]:
+def _items(text: str) -> list[str]:
     """Return the items of a list with commas or pluses."""
     return [part.strip() for part in re.split("[,;+]", text) if part.strip()]
 
@@ -398,23 +398,23 @@ def calibrate(
     if family.strip().lower() == "list":
         _list("calibrate")
         return
-    chosen = find_family(family)
+    entry = find_family(family)
     space = space_of(n, labels, grid)
-    spaces = _OPTIONS[chosen.parameters[0]][0]
+    spaces = _OPTIONS_OF_ARGUMENT[entry.parameters[0]][0]
     if not any({"n": n, "labels": labels, "grid": grid}[option] is not None for option in spaces):
         raise InvalidInput(
-            f"{chosen.cli_name} needs {listed([_flag(one) for one in spaces], 'or')}.", argument=spaces[0]
+            f"{entry.cli_name} needs {listed([_flag(name) for name in spaces], 'or')}.", argument=spaces[0]
         )
     if border is not None and grid is None:
         raise InvalidInput("--border is for planar families, with --grid.", argument="border")
-    wishes = {
+    targets = {
         "distance": distance, "truth": truth, "mean-error": mean_error, "within": within,
         "share-variance": share_variance, "ratio": ratio,
     }  # fmt: skip
-    given = [wish for wish, value in wishes.items() if value is not None]
-    if len(given) != 1:
+    names = [name for name, value in targets.items() if value is not None]
+    if len(names) != 1:
         raise InvalidInput(
-            f"give exactly one of {', '.join('--' + wish for wish in wishes)}; got {len(given)}.", argument="distance"
+            f"give exactly one of {', '.join('--' + name for name in targets)}; got {len(names)}.", argument="distance"
         )
     _refuse_files(output)
     refuse_unwritable(page, (".html",), "a page")
@@ -426,7 +426,7 @@ def calibrate(
     elif ratio is not None:
         options["likelihood_ratio"], options["within"] = _pair(ratio, "--ratio", "R:D, such as 2:10")
     else:
-        options[given[0].replace("-", "_")] = wishes[given[0]]
+        options[names[0].replace("-", "_")] = targets[names[0]]
     result = find(family, space, **options)
     if output is not None:
         result.mechanism.save(output)

@@ -70,7 +70,7 @@ def show(path: File, json: Json = False) -> None:
 
 
 @app.command("release")
-def give_back(
+def release_reservation(
     path: File,
     number: Annotated[int, typer.Argument(help="The number of the reservation, as in ledger show.")],
     because: Annotated[str, typer.Option(help="The reason, which the ledger keeps.")],
@@ -145,10 +145,10 @@ def copy(
     from ..ledger.budget import short
     from ..ledger.ledger import Ledger
 
-    moved = Ledger.open(path).copy_to(to)
-    left = moved.left()
+    new_ledger = Ledger.open(path).copy_to(to)
+    left = new_ledger.left()
     if json:
-        print_json({"from": path, "to": moved.name, "left": left.to_json()})
+        print_json({"from": path, "to": new_ledger.name, "left": left.to_json()})
         return
     say(f"closed    {path}")
-    say(f"copied    to {moved.name}; left: epsilon = {short(left.epsilon, up=False)}")
+    say(f"copied    to {new_ledger.name}; left: epsilon = {short(left.epsilon, up=False)}")

@@ -1,4 +1,4 @@
-"""The verb of the papers: study. It comes with the distribution discreet-studies."""
+"""The verb of the papers, study, which the distribution discreet-studies provides."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ..studies import load
 def study() -> None:
     """Reproduce a paper: its figures and tables computed again, and a verdict for each of its claims.
 
-    This verb is installed apart: `pip install discreet-studies`, or from a checkout `pip install -e studies`.
+    This verb is installed separately: `pip install discreet-studies`, or from a checkout `pip install -e studies`.
     """
     load("verb")
 
 
 def verb() -> Callable[..., None] | None:
-    """Return the verb that the installed distribution brings, or None."""
+    """Return the verb of the installed distribution, or None."""
     try:
-        installed: Callable[..., None] = load("verb")
-    except ImportError:  # it is not there, or does not fit: the verb above says so when it is asked for
+        command: Callable[..., None] = load("verb")
+    except ImportError:  # missing or incompatible: the verb above raises the error when it is called
         return None
-    return installed
+    return command

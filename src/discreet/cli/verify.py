@@ -54,15 +54,15 @@ def verify(
     from ..wording import find_name
 
     refuse_unwritable(page, (".html",), "a page")
-    named = None if notion is None else find_name(notion, NOTIONS, "a notion", argument="notion")
+    notion_name = None if notion is None else find_name(notion, NOTIONS, "a notion", argument="notion")
     try:
         if str(file) == "-":
             data = sys.stdin.buffer.read()
             verdict: FileVerdict | BundleReport = verify_text(
-                data, _name(file), notion=named, epsilon=epsilon, delta=delta
+                data, _name(file), notion=notion_name, epsilon=epsilon, delta=delta
             )
         else:
-            verdict = judge(file, named, epsilon=epsilon, delta=delta, ledger=ledger)
+            verdict = judge(file, notion_name, epsilon=epsilon, delta=delta, ledger=ledger)
     except (Altered, NotPrivate) as problem:
         hand_over(Refutation(str(file), _name(file), str(problem)), page, json)
         decide(False)
@@ -104,8 +104,8 @@ def check(
     if require is not None and not require.strip(" ,;+"):
         raise InvalidInput("--require names properties, such as WH,CM; it is empty.", argument="require")
     required = None if require is None else [code for code in split_codes(require) if code]
-    forgiven = None if tolerance is None else float(as_fraction(tolerance, "tolerance"))
-    checks = examine(subject, required, tolerance=forgiven)
+    allowance = None if tolerance is None else float(as_fraction(tolerance, "tolerance"))
+    checks = examine(subject, required, tolerance=allowance)
     hand_over(checks, page, json)
     if require is not None:
         decide(checks.holds)
@@ -124,7 +124,7 @@ def explain(
     Example: `discreet explain m.json --prior 0.1`
     """
     from ..errors import InvalidInput
-    from ..explanation import explain as put
+    from ..explanation import explain as explain_mechanism
 
     refuse_unwritable(page, (".html",), "a page")
     mechanism, _ = _subject(file)
@@ -133,5 +133,5 @@ def explain(
             f"{file} carries no claim that could be explained.",
             f"Measure it with: discreet verify {file}, or make it a mechanism with dc.from_matrix in Python.",
         )
-    words = put(mechanism, prior=prior, people=people, distance=distance)
+    words = explain_mechanism(mechanism, prior=prior, people=people, distance=distance)
     hand_over(words, page, json)

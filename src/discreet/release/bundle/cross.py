@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...plots.counts import MOST_CELLS, label
+from ...plots.counts import MAX_DRAWN_CELLS, label
 from ...report import Table
 from ..tables.columns import IMPOSSIBLE, SUPPRESSED
 from ..tables.levelled_counts import TOTAL_LABEL
@@ -25,7 +25,7 @@ def cross_table(table: ReleasedTable) -> Table | None:
 
     The choice and the form depend on the groups, which are public, and not on the counts.
     """
-    if len(table.by) != 2 or len(table.measures) > 1 or table.counts.size > MOST_CELLS:
+    if len(table.by) != 2 or len(table.measures) > 1 or table.counts.size > MAX_DRAWN_CELLS:
         return None
     sizes = [len(values) for values in table.groups.values]
     # the second column goes across, or the first if only that fits

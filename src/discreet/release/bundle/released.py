@@ -14,7 +14,7 @@ from ...ledger.budget import Cost, short
 from ...ledger.chain import time_text
 from ...pages.html import TEMPLATE
 from ...plots.chart import Chart
-from ...plots.counts import MOST_CELLS
+from ...plots.counts import MAX_DRAWN_CELLS
 from ...report import Json, Report, Result, stamped
 from ...wording import listed, plural
 from ..levels.quantiles import Quantile
@@ -153,7 +153,7 @@ class Release(Result):
         """Draw the counts of a table with their intervals."""
         return self.table(table).chart()
 
-    def report(self, most: int = MOST_CELLS) -> Report:
+    def report(self, most: int = MAX_DRAWN_CELLS) -> Report:
         """Return a report with the tables, the guarantee, and how to read and check them.
 
         ``most`` is the number of cells of each table to show, at most 500.

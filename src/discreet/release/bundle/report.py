@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...engines.base import ROW
-from ...plots.counts import MOST_CELLS, label
+from ...plots.counts import MAX_DRAWN_CELLS, label
 from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
@@ -29,7 +29,7 @@ MAX_TABLES = 12
 _MAX_LABEL = 200
 
 
-def release_report(release: Release, most: int = MOST_CELLS) -> Report:
+def release_report(release: Release, most: int = MAX_DRAWN_CELLS) -> Report:
     """Return the report of a release, with at most ``most`` cells of each table."""
     edition = f", edition {release.edition}" if release.edition else ""
     return Report(
@@ -37,7 +37,7 @@ def release_report(release: Release, most: int = MOST_CELLS) -> Report:
         kind=f"Private counts of {release.plan.dataset}",
         facts=plan_facts(release.plan),
         sections=(
-            *_tables(release, min(most, MOST_CELLS)),
+            *_tables(release, min(most, MAX_DRAWN_CELLS)),
             Section("What is guaranteed", (Bullets(release.guarantee),)),
             *learning(release.plan),
             Section("What is not guaranteed", (Bullets(not_guaranteed(release.plan)),), "pages"),
@@ -70,7 +70,7 @@ def _tables(release: Release, most: int) -> Iterator[Section]:
 def _picture(table: ReleasedTable) -> Picture:
     level = percent(table.level, 6)
     marks = {IMPOSSIBLE: " A cross marks a cell that cannot exist.", SUPPRESSED: " A question mark: suppressed."}
-    flags = table.status.reshape(-1)[:MOST_CELLS]
+    flags = table.status.reshape(-1)[:MAX_DRAWN_CELLS]
     caption = (
         f"The released counts. Lines are {level} intervals: each contains the count without noise at least {level} of "
         f"the time.{''.join(remark for flag, remark in marks.items() if (flags == flag).any())}"

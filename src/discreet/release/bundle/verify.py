@@ -20,7 +20,7 @@ from ...ledger.bindings import refuse_other_unit_name
 from ...ledger.budget import short
 from ...ledger.ledger import Ledger
 from ...pages.html import TEMPLATE, page, pictures_of
-from ...pages.pictures import NO_PROGRAM, NOT_DRAWN, drawing_program, drawn, is_plain_svg, pictures_in
+from ...pages.pictures import NO_PROGRAM, NOT_DRAWN, draw_picture, drawing_program, is_plain_svg, pictures_in
 from ...report import Finding
 from ...strict_json import read_json
 from ...wording import plural
@@ -300,7 +300,7 @@ class _Audit:
 
     def _pictures(self, release: Release) -> tuple[Any, str]:
         pictures = pictures_in(self._text("index.html"))
-        expected = [drawn(picture, number) for number, picture in enumerate(pictures_of(release.report()))]
+        expected = [draw_picture(picture, number) for number, picture in enumerate(pictures_of(release.report()))]
         if pictures == expected:
             return True, "the pictures, drawn again, are the same."
         if pictures == [NOT_DRAWN] * len(expected):

@@ -12,7 +12,7 @@ from pathlib import Path
 from ...errors import InvalidInput, WrongType
 from ...pages.pictures import chart_of
 from ...plots.chart import Chart
-from ...plots.counts import MOST_CELLS
+from ...plots.counts import MAX_DRAWN_CELLS
 from ...report import Json, Report, Result, stamped
 from ...wording import find_name, listed
 from ..bundle.open import open_bundle
@@ -136,9 +136,9 @@ class EditionComparison(Result):
         """The counts of every edition with their intervals, a line for each group."""
         return chart_of(editions_picture(self, table))
 
-    def report(self, most: int = MOST_CELLS) -> Report:
+    def report(self, most: int = MAX_DRAWN_CELLS) -> Report:
         """The picture of the editions, and the changes of every pair with their intervals."""
-        return comparison_report(self, min(most, MOST_CELLS))
+        return comparison_report(self, min(most, MAX_DRAWN_CELLS))
 
     def to_json(self) -> dict[str, Json]:
         """Plain JSON values: every edition, and every change with its interval."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...exact.rationals import exp_bounds
 from ...ledger.budget import NOTHING, Cost, short
 from ...plots.counts import label
-from ...plots.editions import MOST_LINES, MOST_PANELS
+from ...plots.editions import MAX_LINES, MAX_PANELS
 from ...privacy.relations import RELATIONS
 from ...report import Bullets, Fact, Json, Part, Picture, Prose, Report, Section, Table
 from ...unit import Unit
@@ -94,9 +94,9 @@ def _beyond_noise(found: EditionComparison) -> tuple[int, int, str]:
 
 def editions_picture(found: EditionComparison, table: int) -> Picture:
     """The counts of every edition; of a large table those of the first groups."""
-    rows = found.series(table, MOST_LINES * MOST_PANELS)
+    rows = found.series(table, MAX_LINES * MAX_PANELS)
     size = found.tables[table][0].counts.size
-    cut = (f"The first {MOST_LINES * MOST_PANELS} of {size:,} counts.",) if size > MOST_LINES * MOST_PANELS else ()
+    cut = (f"The first {MAX_LINES * MAX_PANELS} of {size:,} counts.",) if size > MAX_LINES * MAX_PANELS else ()
     level = percent(found.releases[0].plan.level, 6)
     numbers = {
         "rows": rows, "by": found.keys(table), "title": found.tables[table][0].table.title, "sentences": cut,

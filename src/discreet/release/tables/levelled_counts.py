@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...errors import InvalidInput
 from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ...exact.rationals import float_down, float_up, text_up
-from ...plots.counts import MOST_CELLS
+from ...plots.counts import MAX_DRAWN_CELLS
 from ...questions.levels import grouping_number
 from ...wording import listed, percent
 from ..levels.combining import MAX_ROUNDING_ERROR, LevelCombination
@@ -209,7 +209,7 @@ class LevelledTable(ReleasedTable):
     def chart_data(self) -> dict[str, Any]:
         """The data for a chart of the finest level, without totals."""
         leaves = self.measured[0].size
-        rows = self._level_rows(range(1), MOST_CELLS)
+        rows = self._level_rows(range(1), MAX_DRAWN_CELLS)
         cut = (f"The first {len(rows):,} of {leaves:,} groups.",) if len(rows) < leaves else ()
         return {"rows": rows, "by": self.by, "title": self.title, "sentences": cut, "level": percent(self.level, 6)}
 

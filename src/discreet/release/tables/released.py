@@ -22,7 +22,7 @@ from ...exact.arrays import Array, BoolArray, IntArray
 from ...exact.rationals import Number, text_down, text_up
 from ...pages.pictures import chart_of
 from ...plots.chart import Chart
-from ...plots.counts import MOST_CELLS, label
+from ...plots.counts import MAX_DRAWN_CELLS, label
 from ...questions.bands import Edge
 from ...questions.domains import REST, has_rest
 from ...questions.groups import Groups, Value
@@ -278,7 +278,7 @@ class ReleasedTable:
     @property
     def chart_data(self) -> dict[str, Any]:
         """The data for a chart of the counts with their intervals; for a large table, of its first 500 cells."""
-        rows = self.rows(MOST_CELLS)
+        rows = self.rows(MAX_DRAWN_CELLS)
         cut = (f"The first {len(rows):,} of {self.counts.size:,} cells.",) if len(rows) < self.counts.size else ()
         return {"rows": rows, "by": self.by, "title": self.title, "sentences": cut, "level": percent(self.level, 6)}
 
