@@ -11,7 +11,8 @@ from .errors import InvalidInput, Unsupported
 from .properties import PATHOLOGIES, PROPERTIES, CheckResult, NoGaps, Property, find, split_codes
 from .report import Check, Fact, Json, Prose, Report, Result, Section, Table, stamped
 from .requirements import is_numbered
-from .wording import first_of
+from .wide_noise import WideNoise, is_too_large
+from .wording import first_of, listed
 
 __all__ = ["Checks", "check", "pathologies"]
 
@@ -37,6 +38,10 @@ class Checks(dict[str, CheckResult], Check, Result):
     def tolerance(self) -> float:
         """The largest violation that was ignored."""
         return max(result.tolerance for result in self.values())
+
+    def _headline(self) -> str:
+        failing = [code for code, result in self.items() if not result.holds]
+        return f"{len(self) - len(failing)} of {len(self)} properties hold" + (f", not {listed(failing)}" if failing else "")
 
     def to_json(self) -> dict[str, Json]:
         """Return the results as plain JSON values, by code."""
@@ -96,7 +101,10 @@ def check(
     >>> check([["2/3", "1/3"], ["1/3", "2/3"]], "F+bias<=1/2")["bias<=1/2"].holds
     True
     """
-    channel = Channel.of(mechanism).refuse_if_large()
+    channel = Channel.of(mechanism)
+    noise = WideNoise.of(channel) if is_too_large(channel) else None
+    if noise is None:
+        channel.refuse_if_large()
     if tolerance is not None and not 0 <= tolerance < 1:
         raise InvalidInput.must_be("tolerance", "in [0, 1)", tolerance)
     if properties is None:
@@ -114,6 +122,8 @@ def check(
                     f"The properties that apply are {first_of(sensible)}.",
                     argument="properties",
                 )
+    if noise is not None:
+        return Checks({p.code: noise.examine(p, channel, tolerance) for p in selected})
     return Checks({p.code: p.examine(channel, tolerance) for p in selected})
 
 

@@ -39,6 +39,7 @@ import numpy as np
 from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported, WrongType, meant
 from .exact.arrays import Array, FloatArray, IntArray
 from .exact.rationals import Number, as_fraction
+from .exact.tables import refuse_large
 from .spaces import Counts, Integers, Space
 
 __all__ = ["L0", "L1", "L2", "Loss", "beyond", "function", "matrix", "power", "resolve", "squared_distances"]
@@ -83,6 +84,10 @@ class Loss(ABC):
 
         A value is a Fraction if the loss is rational there, and a float otherwise.
         """
+
+    def by_distance(self, n: int) -> list[Fraction | float] | None:
+        """Return the loss at the distances 0..n between counts; None if it depends on more than the distance."""
+        return None
 
     def on(self, inputs: Space, outputs: Space) -> Loss:
         """Return the loss for these true and reported values: itself, if it is the same for all."""
@@ -154,6 +159,9 @@ class _DistanceLoss(Loss):
     @abstractmethod
     def at(self, unit: Fraction, k: int) -> Fraction | float:
         """Return the loss at the distance ``unit * sqrt(k)``."""
+
+    def by_distance(self, n: int) -> list[Fraction | float] | None:
+        return [self.at(Fraction(1), d * d) for d in range(n + 1)]
 
     def exact(self, i: int, j: int, space: Space | None = None) -> Fraction:
         values = Integers() if space is None else space

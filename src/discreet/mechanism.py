@@ -34,7 +34,7 @@ from .exact.sampling import DRAWS_PER_CHUNK, Sampler
 from .privacy.certificate import Certificate, certify, certify_at
 from .privacy.notions import BETWEEN
 from .privacy.verify import verify
-from .report import Fact, Json, Picture, Report, Result, Section, Terms
+from .report import MAX_REPR, Fact, Json, Picture, Report, Result, Section, Terms, one_line
 from .spaces import Counts, Integers, ProductSpace, Space, completed, space_from
 
 _SECURE = SecureBits()
@@ -356,7 +356,7 @@ class Mechanism(Result):
         words = ", ".join(f"{name}={_brief(value, name)}" for name, value in self.parameters.items())
         words = ", ".join(one.family for one in self.factors) or words
         delta = f", delta {text_up(self.certificate.delta, 4)}" if self.certificate.delta else ""
-        return f"<{self.family}({words}): {self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}{delta}>"
+        return f"<{self.family}({one_line(words, MAX_REPR)}): {self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}{delta}>"
 
 
 def _broadcast(indices: Array, size: object) -> Array:

@@ -203,7 +203,7 @@ class Property:
         places: tuple[tuple[int, int], ...] = ()
         if worst > 0:
             places = tuple(divmod(place, channel.shape[1]) for place in rows.places[row].tolist())
-        where = _in_words(rows, row, channel, places, worst) if places else None
+        where = violation_words(rows, row, channel, places, worst) if places else None
         violation = float(worst) if channel.decimal else worst
         return CheckResult(self.name, worst <= allowed, self.sentence, self.code, violation, where, places, allowed)
 
@@ -256,7 +256,7 @@ def _distinct(rows: Rows, table: Table, candidates: IntArray) -> IntArray:
     return candidates[np.unique(key, return_index=True)[1]]
 
 
-def _in_words(
+def violation_words(
     rows: Rows, row: int, channel: Channel, places: tuple[tuple[int, int], ...], worst: Fraction | float
 ) -> str:
     """Return both sides of a violated row in words, with enough digits to show the difference."""
@@ -264,7 +264,7 @@ def _in_words(
     left, right = ([(a, p) for a, p in zip(factors, places, strict=True) if a * sign > 0] for sign in (1, -1))
 
     def value(terms: list[tuple[int, tuple[int, int]]]) -> float:
-        return float(sum(abs(a) * channel.matrix[p] for a, p in terms))
+        return float(sum(abs(a) * channel.probability(p) for a, p in terms))
 
     def side(terms: list[tuple[int, tuple[int, int]]], digits: int) -> str:
         if len(terms) > 4:

@@ -427,7 +427,8 @@ class BoundPlan(Result):
         sections = (outlook or self.preview()).report().sections
         return replace(report, sections=(*report.sections, *sections), notes=(*report.notes, *notes))
 
-    def __repr__(self) -> str:
-        return self.describe()
+    def _headline(self) -> str:
+        return f"{self.plan.cells:,} counts of {self.plan.dataset}, cost {self.plan.cost}"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.describe()

@@ -12,7 +12,7 @@ from ..errors import ForeignValue, InvalidInput, InWords, WrongType
 from ..exact.arrays import Array, FloatArray, IntArray
 from ..exact.integers import is_integer, refuse_masked, to_numpy
 from ..exact.lists import read_list
-from ..report import Json
+from ..report import MAX_REPR, Json, one_line
 from .base import Description, Space
 
 
@@ -47,6 +47,12 @@ class Labels(Space):
             raise InvalidInput.must_be("labels", "at least two", len(names))
         object.__setattr__(self, "labels", names)
         object.__setattr__(self, "_position", position)
+
+    def __repr__(self) -> str:
+        whole = f"Labels(labels={self.labels!r})"
+        if len(whole) <= MAX_REPR:
+            return whole
+        return f"Labels({one_line(', '.join(map(repr, self.labels)), MAX_REPR)} {self.size:,} in all)"
 
     @property
     def size(self) -> int:

@@ -20,6 +20,7 @@ from ...exact.rationals import SMALLEST_EPSILON, Number, as_fraction, bound_up, 
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
 from ...report import Fact, Json, Prose, Report, Result, Section, Terms, plain, stamped
+from ...tabular import Columns, Tabular
 from ...wording import nearest, rounded
 from ..families import FAMILIES
 from .targets import Target, read_target
@@ -49,7 +50,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Calibration(Result):
+class Calibration(Tabular, Result):
     """The epsilon that just meets a target, the mechanism, and the evidence.
 
     Attributes
@@ -91,6 +92,21 @@ class Calibration(Result):
     def exact(self) -> bool:
         """True if ``achieved`` is exact. Otherwise floats decided, and their rounding error counted as a miss."""
         return isinstance(self.achieved, Fraction)
+
+    def data_columns(self) -> Columns:
+        """Return one row: what was asked for, the epsilon, what it reaches, and the neighbour that misses the target."""
+        missed = self.next_smaller or self.next_larger
+        return {
+            "family": [self.family],
+            "target": [self.target],
+            "epsilon": [bound_up(self.epsilon)],
+            "achieved": [float(self.achieved)],
+            "missed at": [None if missed is None else float(missed.epsilon)],
+            "missed with": [None if missed is None else float(missed.value)],
+        }
+
+    def _headline(self) -> str:
+        return f"{self.family}, epsilon = {text_up(self.epsilon, 9)}, {self.target}"
 
     def to_json(self) -> dict[str, Json]:
         """Return plain JSON values, as in ``schemas/calibration.json``."""

@@ -13,6 +13,7 @@ from ...exact.rationals import Number, as_fraction, read_epsilon, text_up
 from ...mechanisms import bounded as closed
 from ...mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law
 from ...report import Fact, Json, Picture, Prose, Report, Result, Section, Table, stamped
+from ...tabular import Columns, Tabular
 from ...wording import find_name, percent, rounded
 from .bounded import MAX_PROGRAM_REACH
 from .programs import NoiseProgram, NoiseRequirements, delta_of, largest_stay, least_delta
@@ -27,7 +28,7 @@ MAX_FACTS = 4
 
 
 @dataclass(frozen=True)
-class NoiseTradeoff(Result):
+class NoiseTradeoff(Tabular, Result):
     """The trade-off of bounded noise.
 
     Attributes
@@ -52,6 +53,13 @@ class NoiseTradeoff(Result):
     kind: str
     rows: tuple[dict[str, Any], ...]
     knees: tuple[dict[str, Any], ...]
+
+    def data_columns(self) -> Columns:
+        """Return a row for each epsilon, reach and stay: delta and variance."""
+        return {name: [row[name] for row in self.rows] for name in self.rows[0]}
+
+    def _headline(self) -> str:
+        return f"{self.kind} noise, {len(self.rows)} points"
 
     def to_json(self) -> dict[str, Json]:
         """Return plain JSON values, as in ``schemas/noise-tradeoff.json``."""
