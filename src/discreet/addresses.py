@@ -1,10 +1,10 @@
-"""Addresses: data, ledgers and stores of reports are named by one string, and this is the one place that reads it.
+"""Addresses: the strings that name data, ledgers and stores of reports. No other module parses them.
 
 ============================================  ============================================================
-address                                       what it names
+address                                       names
 ============================================  ============================================================
 ``visits.csv``, ``visits/``, ``v_*.parquet``  data: a file, a folder or a pattern; a ledger: a file
-``duckdb:study.db``                           data: a DuckDB database, whatever its file is called
+``duckdb:study.db``                           data: a DuckDB database, under any file name
 ``sqlite:study.ledger``                       a ledger or a store of reports: an SQLite file
 ``postgresql://user@host/study``              data, a ledger or reports: a PostgreSQL database (extra ``postgres``)
 ``spark://host:7077?table=visits``            data: a table of a Spark cluster (extra ``spark``)

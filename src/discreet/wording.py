@@ -1,6 +1,6 @@
 """Words for people: plurals, lists in a sentence, percentages and rounded numbers; names as people write them.
 
-Bounds that must be rounded to their safe side are in :mod:`discreet.exact.rationals` (``text_up``, ``text_down``).
+Bounds that must be rounded to the safe side are in :mod:`discreet.exact.rationals` (``text_up``, ``text_down``).
 A name is read in any case, with hyphens, underscores or spaces, in full or short; an unknown name is refused with the
 nearest known one.
 """

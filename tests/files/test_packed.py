@@ -19,7 +19,7 @@ from discreet.files import read_subject
 from discreet.ledger.stores import base
 from discreet.ledger.stores.sqlite import SqliteSession
 from discreet.sources.files import open_files
-from discreet.sources.packed import TooLarge, check_whole, unpack_gzip, unpack_zip
+from discreet.sources.packed import UnpackedTooLarge, check_whole, unpack_gzip, unpack_zip
 from discreet.web.pages.verifying import Submission, judge
 from support.refusals import refused
 
@@ -138,12 +138,12 @@ def test_two_files_of_one_name_are_refused() -> None:
 def test_gzip_is_unpacked_up_to_a_limit() -> None:
     packed = gzip.compress(b"counts")
     assert unpack_gzip(packed, 6) == b"counts"
-    with pytest.raises(TooLarge):
+    with pytest.raises(UnpackedTooLarge):
         unpack_gzip(packed, 5)
     bomb = gzip.compress(bytes(LARGE))
 
     def refuse() -> None:
-        with pytest.raises(TooLarge):
+        with pytest.raises(UnpackedTooLarge):
             unpack_gzip(bomb, MEGABYTE)
 
     assert peak(refuse) < 6 * MEGABYTE

@@ -277,7 +277,7 @@ ANY = {
         "estimation.statistics": 1, "exact.integers": 2, "mechanisms.matrices": 7, "mechanisms.response": 1,
         "privacy.matrices": 6, "privacy.plan": 7, "properties": 6, "questions.declarations": 3,
         "release.plan.request": 6, "release.plan.request_file": 5, "spaces.products": 3, "requirements": 2,
-        "utility": 1, "datasets.columns": 1, "datasets.written_values": 1, "release.dataset": 2,
+        "utility": 1, "datasets.columns": 1, "datasets.toml_domains": 1, "release.dataset": 2,
     },
     "what a file or a request says, before it is checked; and what is kept of it": {
         "exact.products.kernel": 1, "exact.projective": 2, "exact.base": 1, "exact.kernels": 3, "exact.lattice": 2,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.questions.groups import Groups, groups_from
-from discreet.questions.levels import ordered
+from discreet.questions.levels import order_levels
 from discreet.release.levels.combining import least_squares
 from discreet.release.levels.overlapping import MAX_LEAF_ERROR, OverlappingLeastSquares
 from discreet.release.levels.product import ProductLeastSquares
@@ -84,7 +84,7 @@ def problems(draw, chain=False):
         order = draw(st.permutations(range(len(lengths))))
         everything = [tuple(sorted(order[:k])) for k in range(len(lengths))]
     some = draw(st.lists(st.sampled_from(everything), min_size=1))
-    levels = ordered([range(len(lengths)), *some], len(lengths))
+    levels = order_levels([range(len(lengths)), *some], len(lengths))
     shape = Shape(groups, levels)
     variances = tuple(draw(fractions) for _ in levels)
     measured = [

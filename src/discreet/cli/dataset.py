@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..engines.sources import Source
     from ..ledger.ledger import Cost, Ledger
     from ..release.bundle.released import Release
-    from ..release.counts import Outlook
+    from ..release.counts import LedgerDecision
     from ..release.dataset import BoundPlan
 
 app = typer.Typer(
@@ -71,7 +71,7 @@ def new(
     from ..datasets.declaration import refuse_existing
     from ..datasets.making import draft_declaration, refuse_other_terms, refuse_second_budget, write_dataset
     from ..errors import InvalidInput
-    from ..ledger.budget import Terms
+    from ..ledger.budget import LedgerTerms
     from ..ledger.ledger import Ledger
 
     if (budget is None) == (ledger is None):
@@ -90,13 +90,13 @@ def new(
     assert declaration.path is not None
     refuse_existing(declaration.path)
     if budget is not None:
-        Terms.new(declaration.dataset, declaration.unit, "add-remove", budget, delta, "sum")
+        LedgerTerms.new(declaration.dataset, declaration.unit, "add-remove", budget, delta, "sum")
         refuse_second_budget(declaration)
     else:
-        assert declaration.ledger_place is not None
-        refuse_other_terms(Ledger.open(declaration.ledger_place), declaration)
-    if draft.suspicious and not has_heading:
-        for line in draft.suspicious:
+        assert declaration.ledger_address is not None
+        refuse_other_terms(Ledger.open(declaration.ledger_address), declaration)
+    if draft.name_warnings and not has_heading:
+        for line in draft.name_warnings:
             typer.echo(f"warning: {line}.", err=True)
         _ask(
             "Are these names of columns, not a person's values?",
@@ -219,15 +219,15 @@ def _ask(question: str, otherwise: str, advice: str) -> None:
 def _columns(domain: list[str] | None, bands: list[str] | None, folder: Path) -> list[DeclaredColumn]:
     from ..datasets.columns import DeclaredColumn
 
-    listed_columns = [DeclaredColumn.typed_domain(text, folder) for text in domain or ()]
-    return [*listed_columns, *(DeclaredColumn.typed_bands(text) for text in bands or ())]
+    listed_columns = [DeclaredColumn.parse_domain(text, folder) for text in domain or ()]
+    return [*listed_columns, *(DeclaredColumn.parse_bands(text) for text in bands or ())]
 
 
 def _ledger(declaration: Declaration) -> Ledger | None:
     from ..ledger.ledger import Ledger
 
     hint = {"dataset": declaration.dataset, "unit": declaration.unit}
-    return None if declaration.ledger_place is None else Ledger.open(declaration.ledger_place, hint=hint)
+    return None if declaration.ledger_address is None else Ledger.open(declaration.ledger_address, hint=hint)
 
 
 def _budget(ledger: Ledger) -> str:
@@ -256,7 +256,7 @@ def find_dataset(questions: list[str], data: str | None, dataset: str | None) ->
     from ..datasets.declaration import ENDING, Declaration
     from ..datasets.finding import find_declaration, is_declaration
     from ..errors import InvalidInput, arg, named
-    from ..questions.question import asked_table
+    from ..questions.question import table_of_question
 
     if dataset is not None:
         if is_declaration(dataset):
@@ -268,7 +268,7 @@ def find_dataset(questions: list[str], data: str | None, dataset: str | None) ->
                 f"For the dataset file write: {arg('dataset', file)}.",
             )
         return None
-    return None if data is not None else find_declaration(asked_table(questions[0]), Path())
+    return None if data is not None else find_declaration(table_of_question(questions[0]), Path())
 
 
 def plan_with_dataset(
@@ -279,7 +279,7 @@ def plan_with_dataset(
     from ..release.dataset import Dataset
 
     if ledger is not None:
-        raise declaration.fixed("ledger")
+        raise declaration.fixed_field_error("ledger")
     options = {name: value for name, value in fields.items() if name != "dataset"}
     dataset = Dataset.of(declaration)
     if data is not None:
@@ -306,7 +306,7 @@ def show_plan_with_dataset(plan: BoundPlan, out: Path | None, page: Path | None,
     return None if outlook is None else outlook.verdict
 
 
-def _spending(outlook: Outlook, plan: BoundPlan) -> str:
+def _spending(outlook: LedgerDecision, plan: BoundPlan) -> str:
     from ..ledger.budget import amount_text
 
     return (

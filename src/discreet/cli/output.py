@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from ..errors import Mention, Writer, in_python, written
+from ..errors import Mention, Writer, in_python, write_mentions
 from ..report import Result
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead.")]
@@ -144,7 +144,7 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
     >>> in_options(f"ask for {arg('notion', 'local')}, or {arg('over', 'Counts(n)', 'n')}", options)
     'ask for --notion local, or --over n'
     """
-    sentence = written(text, writer(options))
+    sentence = write_mentions(text, writer(options))
     # three dots at the end of a sentence replaced its full stop
     return sentence + "." if in_python(text).endswith("=...") and not sentence.endswith(".") else sentence
 

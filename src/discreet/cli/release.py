@@ -32,7 +32,7 @@ class RequestCommand(TyperCommand):
         for parameter in self.params:
             words = FILE_WORDS.get(str(parameter.name))
             if words is not None and isinstance(parameter, TyperOption | TyperArgument):
-                parameter.help = words.written_help(_as_option)
+                parameter.help = words.help_text(_as_option)
         return super().get_params(ctx)
 
 
@@ -148,7 +148,7 @@ class _Command(NamedTuple):
         """Return the plan, and the data if it exists; missing data can be planned for too."""
         from ..addresses import read_address
         from ..engines.sources import open_source
-        from ..questions.question import asked_table
+        from ..questions.question import table_of_question
         from ..release.plan.planning import plan_request, refuse_unnamed_selection
 
         refuse_unnamed_selection(self.data, self.request.edition)
@@ -156,7 +156,7 @@ class _Command(NamedTuple):
         if not address.may_be_opened:
             return plan_request(self.request, self.data), None
         source = open_source(address)
-        table = asked_table(self.request.questions[0]) if self.names else ""
+        table = table_of_question(self.request.questions[0]) if self.names else ""
         if table.casefold() in self.names:
             source = source.call_table(table)
         return plan_request(self.request, source), source
@@ -167,11 +167,11 @@ def _release(questions: list[str], command: _Command, json: bool) -> None:
     from ..addresses import read_address
     from ..engines.sources import open_source
     from ..errors import InvalidInput
-    from ..release.counts import open_ledger, release_plan, without_ledger
+    from ..release.counts import missing_ledger, open_ledger, release_plan
 
     ledger, out = command.ledger, command.out
     if ledger is None:
-        raise without_ledger(str(read_address(command.data)), command.request.unit)
+        raise missing_ledger(str(read_address(command.data)), command.request.unit)
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).", argument="out")
     with _file_field_names(questions):
@@ -205,10 +205,10 @@ def _dataset_of(file: RequestFile) -> Declaration | None:
 
 def _paths(context: typer.Context, file: RequestFile | None) -> dict[str, str]:
     """Return the paths of the options, or else of the request file."""
-    from ..release.plan.fields import PLACES
+    from ..release.plan.fields import LOCATIONS
 
-    options = {name: str(context.params[name]) for name in PLACES if context.params[name] is not None}
-    return options if file is None else file.places | options
+    options = {name: str(context.params[name]) for name in LOCATIONS if context.params[name] is not None}
+    return options if file is None else file.locations | options
 
 
 def _bound_plan(
@@ -311,22 +311,22 @@ def _fields(context: typer.Context) -> RequestFields:
 
 def _field_value(name: str, value: object) -> object:
     """Convert the value of an option to that of its field."""
-    from ..release.plan.request_file import mechanism_named
+    from ..release.plan.request_file import find_mechanism
 
     if name == "mechanism" and isinstance(value, str):
-        return mechanism_named(value)
+        return find_mechanism(value)
     return value.split(",") if name == "split" and isinstance(value, str) else value
 
 
 def _write(context: typer.Context, file: Path, questions: list[str], declaration: Declaration | None) -> None:
     """Write the request of this command line to a file, as it was typed, with the dataset file that it names."""
     from ..errors import InvalidInput
-    from ..release.plan.fields import PLACES
+    from ..release.plan.fields import LOCATIONS
     from ..release.plan.request_file import is_request_file, write_request
 
     if is_request_file(questions):
         raise InvalidInput(f"{questions[0]} is a request file already.", f"Leave {arg('write')} out.")
-    paths = {name: context.params[name] for name in PLACES}
+    paths = {name: context.params[name] for name in LOCATIONS}
     typed = _typed_fields(context)
     fields = {name: value if name == "mechanism" else _field_value(name, value) for name, value in typed.items()}
     if declaration is not None:
@@ -340,12 +340,12 @@ def _show_plan(plan: Plan, command: _Command, source: Source | None, page: Path 
 
     from ..addresses import read_address
     from ..engines.sources import open_source
-    from ..release.counts import foresee, open_ledger
+    from ..release.counts import open_ledger, preview_release
 
     ledger, out, outlook = command.ledger, command.out, None
     if ledger is not None:
         data = open_source(command.data) if source is None else source  # raises the error for missing data
-        outlook = foresee(plan, data, open_ledger(ledger, plan), out)
+        outlook = preview_release(plan, data, open_ledger(ledger, plan), out)
     report, content = plan.report(), plan.to_json()
     if outlook is not None:
         report = replace(report, sections=(*report.sections, *outlook.report().sections))

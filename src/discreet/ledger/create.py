@@ -1,4 +1,4 @@
-"""Making the ledger of some data: the data must exist if it is named as a file, and so must the column of its unit."""
+"""Make the ledger of some data, after checking that its file and the column of its unit exist."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def create_ledger(
     Parameters
     ----------
     path
-        The file to make, or an address. One that exists is refused.
+        The file to make, or an address; an existing one is refused.
     data
-        The data: its file or address, or its name alone if it is not there yet.
+        The data: its file or address, or its name alone if it does not exist yet.
     unit
         "row", or the column that identifies a person.
     dataset

@@ -162,7 +162,7 @@ def _by_name(addresses: Iterable[str]) -> dict[str, str]:
 
 def _all_ledgers(settings: PageSettings) -> list[str]:
     """Return the ledgers of the settings and those of the datasets, each once."""
-    declared = (Declaration.open(file).ledger_place for file in settings.datasets)
+    declared = (Declaration.open(file).ledger_address for file in settings.datasets)
     places: dict[str, str] = {}
     for address in (*settings.ledgers, *declared):
         if address is not None:

@@ -23,7 +23,7 @@ import numpy as np
 
 from discreet.errors import InvalidInput, SourceFailed, UnreadableFile, arg
 from discreet.exact.arrays import FloatArray, IntArray
-from discreet.sources.packed import TooLarge, unpack_gzip
+from discreet.sources.packed import UnpackedTooLarge, unpack_gzip
 from discreet.wording import listed
 
 #: The environment variable that names the folder with the data.
@@ -199,7 +199,7 @@ def _table(file: Path, columns: Sequence[str], separator: str) -> Mapping[str, l
         headed = columns[0] in [name.strip() for name in first]
         rows = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
         table = _columns(rows, () if headed else columns)
-    except (OSError, EOFError, zlib.error, TooLarge, UnicodeDecodeError, csv.Error) as problem:
+    except (OSError, EOFError, zlib.error, UnpackedTooLarge, UnicodeDecodeError, csv.Error) as problem:
         raise UnreadableFile(f"{file.name} cannot be read as a table: {problem}") from problem
     missing = [name for name in columns if name not in table]
     if missing:

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
 from ...addresses import Address
-from ...databases.failures import Failures, write_patiently
-from ...databases.postgres import CONFLICTS, NO_ANSWER, PostgresPlace, psycopg_driver
+from ...databases.failures import Failures, write_with_retries
+from ...databases.postgres import CONFLICTS, NO_ANSWER, PostgresDatabase, psycopg_driver
 from ...errors import DiscreetError, InvalidInput, UnreadableFile
 from .base import (
     MAX_REWRITTEN_TRACES,
@@ -119,7 +119,7 @@ class PostgresReports(ReportStore):
 
     def __init__(self, address: str) -> None:
         self._address = Address("postgresql", address)
-        self._place = PostgresPlace(self._address, _SETTINGS, _FAILURES)
+        self._place = PostgresDatabase(self._address, _SETTINGS, _FAILURES)
         self._writer: Connection | None = None
         self._lock = threading.Lock()
 
@@ -262,7 +262,7 @@ class PostgresReports(ReportStore):
         may have been written: a repeated request finds the rows.
         """
         with self._lock:
-            return write_patiently(lambda: self._try(step))
+            return write_with_retries(lambda: self._try(step))
 
     def _try(self, step: Callable[[Connection], T]) -> T:
         if self._writer is None:

@@ -273,7 +273,7 @@ class SqliteReports(ReportStore):
     def _connect(self, mode: str) -> sqlite3.Connection:
         settings = _WRITER_SETTINGS if mode == "rw" else {}
         with self._in_words():
-            return connect(self._path, mode, patience=LOCK_TIMEOUT_SECONDS, settings=settings, one_thread=False)
+            return connect(self._path, mode, timeout=LOCK_TIMEOUT_SECONDS, settings=settings, one_thread=False)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Create the tables of an empty file; refuse a file that holds something else."""

@@ -166,7 +166,7 @@ def bounded_noise(
 
 
 def read_variance(variance: object) -> Fraction | None:
-    """Read a limit of the variance; None if there is none."""
+    """Read a limit of the variance, or None."""
     if variance is None:
         return None
     value = as_fraction(variance, "variance")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ...errors import InvalidInput
-from ...ledger.ledger import Ledger, Recorded
+from ...ledger.ledger import Ledger, RecordedAnswer
 from ...strict_json import read_json
 from ..plan.plan import Plan
 from .released import Release
 
 
-def recorded_answer(plan: Plan, book: Ledger) -> Recorded | None:
+def recorded_answer(plan: Plan, book: Ledger) -> RecordedAnswer | None:
     """Return the recorded answer to the question of a plan for any order of its groups, or None.
 
     Older versions recorded an answer under the request with its declared order; this finds those too.
@@ -18,7 +18,7 @@ def recorded_answer(plan: Plan, book: Ledger) -> Recorded | None:
     return book.recorded(plan.declared_key) if record is None and plan.declared_key != plan.key else record
 
 
-def release_from_record(plan: Plan, record: Recorded, book: Ledger) -> Release:
+def release_from_record(plan: Plan, record: RecordedAnswer, book: Ledger) -> Release:
     """Rebuild a release from its record: each count goes to the group with its values."""
     content = read_json(record.answer, "the recorded answer")
     requests = record.request.get("tables", [])
@@ -36,6 +36,6 @@ def release_from_record(plan: Plan, record: Recorded, book: Ledger) -> Release:
     )
 
 
-def _receipt(record: Recorded, book: Ledger) -> dict[str, object]:
+def _receipt(record: RecordedAnswer, book: Ledger) -> dict[str, object]:
     """Return the ledger's receipt for a record."""
     return {"ledger": book.terms.ledger, "entry": record.number, "head": record.head, "time": record.time}

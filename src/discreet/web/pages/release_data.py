@@ -21,7 +21,7 @@ from ...errors import DiscreetError, InvalidInput
 from ...ledger.budget import Cost, amount_text
 from ...ledger.ledger import Ledger
 from ...release.bundle.released import Release
-from ...release.counts import Outlook, foresee, open_ledger, release_plan
+from ...release.counts import LedgerDecision, open_ledger, preview_release, release_plan
 from ...release.dataset import Dataset
 from ...release.plan.plan import Plan
 from ...release.plan.planning import plan_request, refuse_unnamed_selection
@@ -126,7 +126,7 @@ class PlannedRelease:
     plan: Plan
     ledger: str
     recipe: Recipe
-    preview: Callable[[Path | None], Outlook | None]
+    preview: Callable[[Path | None], LedgerDecision | None]
     release: Callable[[Path], Release]
     origin: str = ""
     overrides: tuple[str, ...] = ()
@@ -217,12 +217,12 @@ class AddressedData:
         ledger = None if address is None else open_ledger(address, plan)
         recipe = recipe_for_data(form.sql, fields, self.address, address or "study.ledger", form.folder or "bundle")
 
-        def preview(out: Path | None) -> Outlook | None:
-            return None if ledger is None else replace(foresee(plan, source, ledger, out), ledger=form.ledger)
+        def preview(out: Path | None) -> LedgerDecision | None:
+            return None if ledger is None else replace(preview_release(plan, source, ledger, out), ledger=form.ledger)
 
         def release(out: Path) -> Release:
             if ledger is None:
-                raise without_ledger()
+                raise missing_ledger()
             return release_plan(plan, source, ledger, out)
 
         return PlannedRelease(plan, form.ledger, recipe, preview, release)
@@ -275,18 +275,18 @@ class DeclaredData:
         fields = form.fields(declaration.unit_of(_declared_table(declaration, form.table)))
         bound = dataset.plan(form.sql, **fields)
 
-        def preview(out: Path | None) -> Outlook | None:
+        def preview(out: Path | None) -> LedgerDecision | None:
             return None if declaration.ledger is None else replace(bound.preview(out), ledger=declaration.ledger)
 
         recipe = recipe_for_dataset(form.sql, fields, bound, form.folder or "bundle")
         origin = f"Declared in {declaration.name}."
-        places = (bound.place or "", declaration.ledger_place or "")
+        places = (bound.place or "", declaration.ledger_address or "")
         return PlannedRelease(
             bound.plan, declaration.ledger or "", recipe, preview, bound.release, origin, bound.overrides, places
         )
 
 
-def without_ledger() -> InvalidInput:
+def missing_ledger() -> InvalidInput:
     """Return the error of a release without a ledger."""
     return InvalidInput("no ledger was chosen.", "Choose the one that pays.", argument="ledger")
 
@@ -304,14 +304,14 @@ def _groupable(unit: str, columns: Sequence[ColumnOffer]) -> tuple[ColumnOffer, 
 
 
 def _declared_table(declaration: Declaration, table: str) -> str:
-    name = declaration.table_named(table)
+    name = declaration.find_table(table)
     if name is None:
         raise declaration.no_table(table)
     return name
 
 
 def _column_offer(name: str, kind: str, declaration: Declaration) -> ColumnOffer:
-    column = declaration.column_named(name)
+    column = declaration.find_column(name)
     if column is None:
         return ColumnOffer(name, kind)
     text = groups_text(column)

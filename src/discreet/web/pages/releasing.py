@@ -22,11 +22,11 @@ from ...ledger.ledger import Ledger
 from ...optimise.families import FAMILIES
 from ...release.bundle.open import open_bundle
 from ...release.bundle.released import Release
-from ...release.counts import Outlook
+from ...release.counts import LedgerDecision
 from ...report import Picture
 from ..frame.answers import page, piece
 from ..frame.rendering import chart, refusal, report_body
-from .release_data import AvailableData, PlannedRelease, budget_text, without_ledger
+from .release_data import AvailableData, PlannedRelease, budget_text, missing_ledger
 from .release_form import FOLDER_NAME, WAY_TITLES, ReleaseForm
 
 #: Extension of a bundle's file -> media type.
@@ -45,7 +45,7 @@ class Review:
 
     form: ReleaseForm
     planned: PlannedRelease
-    outlook: Outlook | None
+    outlook: LedgerDecision | None
 
 
 class ReleasePage:
@@ -120,7 +120,7 @@ class ReleasePage:
         try:
             review = await run_in_threadpool(self._make_review, form, self._bundle_path(form))
             if review.outlook is None:
-                raise without_ledger()
+                raise missing_ledger()
             if review.outlook.verdict == "refused":
                 raise InvalidInput(
                     f"the budget does not pay for this: {review.outlook}.",
