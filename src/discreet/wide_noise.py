@@ -181,6 +181,15 @@ class WideNoise:
         return _result(prop, worst, where, places, allowed)
 
 
+def _result(
+    prop: Property | NoGaps, worst: Fraction, where: str | None, places: tuple[tuple[int, int], ...], allowed: float
+) -> CheckResult:
+    return CheckResult(
+        name=prop.name, holds=worst <= allowed, sentence=prop.sentence, code=prop.code, violation=worst, where=where,
+        places=places, tolerance=allowed,
+    )  # fmt: skip
+
+
 def is_too_large(channel: Channel) -> bool:
     """Return whether the table of a channel is too large to write out."""
     truths, reports = channel.shape
