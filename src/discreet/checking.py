@@ -41,7 +41,9 @@ class Checks(dict[str, CheckResult], Check, Result):
 
     def _headline(self) -> str:
         failing = [code for code, result in self.items() if not result.holds]
-        return f"{len(self) - len(failing)} of {len(self)} properties hold" + (f", not {listed(failing)}" if failing else "")
+        return f"{len(self) - len(failing)} of {len(self)} properties hold" + (
+            f", not {listed(failing)}" if failing else ""
+        )
 
     def to_json(self) -> dict[str, Json]:
         """Return the results as plain JSON values, by code."""

@@ -32,7 +32,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -43,6 +43,9 @@ from .exact.tables import refuse_large
 from .spaces import Counts, Integers, Space
 
 __all__ = ["L0", "L1", "L2", "Loss", "beyond", "function", "matrix", "power", "resolve", "squared_distances"]
+
+#: The loss of a true and a reported value, as a number.
+LossFunction: TypeAlias = Callable[[Any, Any], object]
 
 
 class Loss(ABC):
@@ -288,7 +291,7 @@ class _MatrixLoss(Loss):
 class _FunctionLoss(Loss):
     """Losses as a function of the true and the reported value. What it is like shows on values only (:meth:`on`)."""
 
-    function: Callable[[Any, Any], object] = field(repr=False)
+    function: LossFunction = field(repr=False)
     title: str
 
     @property
@@ -311,7 +314,7 @@ class _FunctionLoss(Loss):
         values = Integers() if space is None else space
         return as_fraction(self._at(values.value(i), values.value(j)), "a loss")
 
-    def _at(self, truth: object, report: object) -> Any:
+    def _at(self, truth: object, report: object) -> int | float | Fraction:
         loss = self.function(truth, report)
         if isinstance(loss, bool | np.bool_):
             return int(loss)
@@ -319,7 +322,7 @@ class _FunctionLoss(Loss):
             raise WrongType.must_be(
                 "loss", "a function that returns a finite number for every truth and report", InWords(f"{loss!r}")
             )
-        return loss
+        return loss.item() if isinstance(loss, np.generic) else loss
 
     def on(self, inputs: Space, outputs: Space) -> Loss:
         if inputs.size is None or outputs.size is None:
@@ -426,7 +429,7 @@ def _as_matrix(losses: object) -> Array:
     return values
 
 
-def function(loss: Callable[[Any, Any], object], name: str | None = None) -> Loss:
+def function(loss: LossFunction, name: str | None = None) -> Loss:
     """Return any loss from a function of the true and the reported value.
 
     Parameters

@@ -27,7 +27,7 @@ from .exact.base import Kernel
 from .exact.bits import Bits, SecureBits, seeded_bits
 from .exact.integers import is_integer, positive_integer
 from .exact.kernels import Noise
-from .exact.lists import is_list, read_list
+from .lists import is_list, read_list
 from .exact.products.kernel import Product
 from .exact.rationals import claimed, text_up
 from .exact.sampling import DRAWS_PER_CHUNK, Sampler
@@ -185,9 +185,7 @@ class Mechanism(Result):
             return self.outputs.value(self._sampler.draw_one(self.inputs.index(x), _SECURE))
         return self._draw(x, _SECURE)
 
-    def simulate(
-        self, x: object, *, seed: int | np.random.Generator, size: int | tuple[int, ...] | None = None
-    ) -> Any:
+    def simulate(self, x: object, *, seed: int | np.random.Generator, size: int | tuple[int, ...] | None = None) -> Any:
         """Draw as :meth:`release`, from a seed, for experiments.
 
         Parameters

@@ -30,7 +30,7 @@ from .channels import Channel
 from .errors import InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray, IntArray
 from .exact.integers import positive_integer
-from .exact.lists import is_list
+from .lists import is_list
 from .exact.tables import Table
 from .report import Finding, Json
 from .wording import find_name, plain

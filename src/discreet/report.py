@@ -231,11 +231,13 @@ class Result:
         """Return the report as text for a terminal."""
         return self.report().text()
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls) -> None:
         """Give the class a short repr, unless it or a class it comes from wrote one: dataclasses would list everything."""
-        super().__init_subclass__(**options)
+        super().__init_subclass__()
         if "__repr__" not in vars(cls):
-            shorter = (vars(one)["__repr__"] for one in cls.__mro__ if issubclass(one, Result) and "__repr__" in vars(one))
+            shorter = (
+                vars(one)["__repr__"] for one in cls.__mro__ if issubclass(one, Result) and "__repr__" in vars(one)
+            )
             cls.__repr__ = next(shorter)  # type: ignore[method-assign]
 
     def __repr__(self) -> str:

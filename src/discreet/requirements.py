@@ -35,7 +35,7 @@ from . import properties
 from .errors import InvalidInput, InWords, WrongType, arg
 from .exact.arrays import IntArray
 from .exact.integers import is_integer
-from .exact.lists import is_list, read_list
+from .lists import read_list
 from .exact.rationals import Number, as_fraction
 from .properties import Property, Rows
 
@@ -115,7 +115,12 @@ def mean_squared_error(most: Number) -> Property:
 
     sentence = f"The mean squared error of every truth is at most {limit}."
     return Property(
-        f"mse<={limit}", "mean squared error", sentence, "variance of the noise: [S] section IV", _SquaredErrorRows(limit), ordered=True
+        f"mse<={limit}",
+        "mean squared error",
+        sentence,
+        "variance of the noise: [S] section IV",
+        _SquaredErrorRows(limit),
+        ordered=True,
     )
 
 
@@ -147,7 +152,9 @@ def support(within: int) -> Property:
     reach = int(within)
 
     sentence = f"No report is further than {reach} from the truth."
-    return Property(f"support<={reach}", "support", sentence, "bounded noise: [S] P1", _SupportRows(reach), ordered=True)
+    return Property(
+        f"support<={reach}", "support", sentence, "bounded noise: [S] P1", _SupportRows(reach), ordered=True
+    )
 
 
 @dataclass(frozen=True)
@@ -178,7 +185,9 @@ def truth(at_least: Number | None = None, *, exactly: Number | None = None) -> P
 
     how, mark = ("at least", ">=") if exactly is None else ("exactly", "=")
     sentence = f"Every truth is reported truly with probability {how} {share}."
-    return Property(f"truth{mark}{share}", "probability of truth", sentence, "[S] P2", _TruthRows(share, exactly is not None))
+    return Property(
+        f"truth{mark}{share}", "probability of truth", sentence, "[S] P2", _TruthRows(share, exactly is not None)
+    )
 
 
 @dataclass(frozen=True)
@@ -209,7 +218,9 @@ def steps(ratio: Number) -> Property:
         raise InvalidInput.must_be("the least ratio between neighbouring reports", "in (0, 1]", ratio)
 
     sentence = f"Of two neighbouring reports neither is more than {1 / least} times as likely as the other."
-    return Property(f"steps>={least}", "alike steps", sentence, "column DP: [C] section VI", _StepRows(least), ordered=True)
+    return Property(
+        f"steps>={least}", "alike steps", sentence, "column DP: [C] section VI", _StepRows(least), ordered=True
+    )
 
 
 @dataclass(frozen=True)
@@ -243,11 +254,13 @@ def zeros(places: Iterable[tuple[int, int]]) -> Property:
         )
 
     code = f"zeros[{' '.join(f'{i}-{j}' for i, j in pairs)}]"
-    return Property(code, "structural zeros", f"{len(pairs)} given pairs of truth and report never happen.", "", _ZeroRows(pairs))
+    return Property(
+        code, "structural zeros", f"{len(pairs)} given pairs of truth and report never happen.", "", _ZeroRows(pairs)
+    )
 
 
-def _read_pair(place: Any) -> tuple[int, int]:
-    pair = list(place) if is_list(place) else []
+def _read_pair(place: object) -> tuple[int, int]:
+    pair = read_list(place, "a structural zero", "two counts (truth, report)", "places")
     if len(pair) != 2 or not all(is_integer(number) for number in pair):
         raise WrongType.must_be("a structural zero", "a pair of counts (truth, report)", place, argument="places")
     return int(pair[0]), int(pair[1])

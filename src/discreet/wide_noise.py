@@ -14,13 +14,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from .channels import Channel
 from .errors import Unsupported
 from .exact.arrays import FloatArray
+from .exact.base import Kernel
 from .exact.laws import float_log
 from .exact.tables import MAX_TABLE_ENTRIES
 from .losses import Loss
@@ -74,9 +74,7 @@ class WideNoise:
             coefficients = [share * (self.n + 1 - d) * step for d, step in enumerate(steps, 1)]
         else:
             below = np.cumsum(np.array([Fraction(0), *weights], dtype=object)).tolist()  # of the truths below each
-            coefficients = [
-                step * (below[-1] - below[d] + below[self.n + 1 - d]) for d, step in enumerate(steps, 1)
-            ]
+            coefficients = [step * (below[-1] - below[d] + below[self.n + 1 - d]) for d, step in enumerate(steps, 1)]
         return self._at_zero(loss) + self._polynomial(coefficients)
 
     def worst_loss(self, loss: Loss) -> Fraction:
@@ -84,8 +82,7 @@ class WideNoise:
         steps = self._exact_steps(loss)
         truths = self._peaks(steps)
         return self._at_zero(loss) + max(
-            self._polynomial([step * ((d <= i) + (d <= self.n - i)) for d, step in enumerate(steps, 1)])
-            for i in truths
+            self._polynomial([step * ((d <= i) + (d <= self.n - i)) for d, step in enumerate(steps, 1)]) for i in truths
         )
 
     def _peaks(self, steps: Sequence[Fraction]) -> list[int]:
@@ -171,7 +168,7 @@ class WideNoise:
         if rows is None:
             return _result(prop, Fraction(0), None, (), allowed)
         truths_and_reports = [divmod(place, self.n + 1) for place in rows.places[0].tolist()]
-        kernel: Any = channel.source.kernel
+        kernel: Kernel = channel.source.kernel
         side = -rows.right
         for factor, (i, j) in zip(rows.coefficients.tolist(), truths_and_reports, strict=True):
             side += factor * kernel.probability(i, j)

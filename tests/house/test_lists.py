@@ -10,7 +10,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DiscreetError, WrongType
-from discreet.exact.lists import read_list
+from discreet.lists import read_list
 from support.grids import every_case
 from support.paths import VISITS
 from support.refusals import refused
@@ -71,7 +71,13 @@ def test_a_single_value_in_place_of_a_list_is_refused_in_words(name: str) -> Non
 
 
 def test_one_reader_takes_whatever_holds_the_items() -> None:
-    items = {"list": [1, 2], "tuple": (1, 2), "range": range(1, 3), "array": np.array([1, 2]), "keys": {1: 0, 2: 0}.keys()}
+    items = {
+        "list": [1, 2],
+        "tuple": (1, 2),
+        "range": range(1, 3),
+        "array": np.array([1, 2]),
+        "keys": {1: 0, 2: 0}.keys(),
+    }
     assert all(read_list(one, "values", "numbers") == [1, 2] for one in items.values())
     assert read_list((n for n in (1, 2)), "values", "numbers") == [1, 2]
     for wrong in ("ab", b"ab", {"a": 1}, None, 5, np.array(5), np.ma.masked_array([1], [True])):

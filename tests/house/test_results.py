@@ -265,7 +265,11 @@ def test_its_repr_is_one_short_line(name: str, results: dict[str, Result]) -> No
 
 def test_long_reprs_are_cut() -> None:
     long = dc.Labels([f"a label of many letters, number {k}" for k in range(1000)])
-    assert len(repr(long)) < 160 and "1,000 in all" in repr(long) and repr(dc.Labels(["a", "b"])) == "Labels(labels=('a', 'b'))"
+    assert (
+        len(repr(long)) < 160
+        and "1,000 in all" in repr(long)
+        and repr(dc.Labels(["a", "b"])) == "Labels(labels=('a', 'b'))"
+    )
     assert len(repr(dc.randomized_response(long, epsilon=1))) <= 160
     assert len(repr(dc.design(3, alpha="1/2", properties=["S", "RH", "RM", "CH", "CM", "F", "WH", "mse<=100"]))) <= 160
 

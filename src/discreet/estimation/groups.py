@@ -123,7 +123,9 @@ class GroupEstimates(Tabular, Result):
         values = {name: one.data_columns() for name, one in self.estimates.items()}
         names = [name for name, columns in values.items() for _ in columns["value"]]
         rest = ("value", "probability")
-        return {self.column or "group": names} | {one: [v for columns in values.values() for v in columns[one]] for one in rest}
+        return {self.column or "group": names} | {
+            one: [v for columns in values.values() for v in columns[one]] for one in rest
+        }
 
     def _headline(self) -> str:
         by = f" by {self.column}" if self.column else ""

@@ -233,9 +233,7 @@ class Estimate(Answers, Tabular, Result):
         """
         return as_pandas(self.data_columns(level))
 
-    def to_latex(
-        self, *, caption: str = "", label: str = "", digits: int = 4, level: float | None = None
-    ) -> str:
+    def to_latex(self, *, caption: str = "", label: str = "", digits: int = 4, level: float | None = None) -> str:
         """Return values and probabilities as a LaTeX table (:meth:`discreet.Comparison.to_latex`).
 
         Parameters

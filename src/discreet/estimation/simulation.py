@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import InvalidInput, Unsupported, WrongType, arg
 from ..exact.arrays import FloatArray, IntArray
 from ..exact.integers import positive_integer
-from ..exact.lists import read_list
+from ..lists import read_list
 from ..exact.rationals import Number, text_up
 from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import InvalidInput, InWords, Unsupported, WrongType, arg
 from ..exact.integers import is_integer
-from ..exact.lists import read_list
+from ..lists import read_list
 from ..exact.rationals import as_fraction, claimed, log_bounds
 from .certificate import Certificate, Privacy
 from .gaussian import GaussianEvidence

@@ -19,7 +19,7 @@ from itertools import pairwise
 
 from ..errors import InvalidInput, InWords, WrongType, arg
 from ..exact.integers import is_integer
-from ..exact.lists import read_list
+from ..lists import read_list
 from ..report import Json
 from ..wording import listed
 from .domains import REST, Values, listed_values

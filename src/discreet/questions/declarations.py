@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InvalidInput, InWords, WrongType
 from ..exact.arrays import IntArray
-from ..exact.lists import read_list
+from ..lists import read_list
 from .domains import REST, Rest, Value, Values, listed_values, read_table
 
 

@@ -14,7 +14,7 @@ from ..datasets.editions import bind_edition, edition_file, refuse_other_file
 from ..datasets.making import refuse_other_terms
 from ..engines.sources import Data, Source, open_source
 from ..errors import InvalidInput, InWords, WrongType, arg, call, named
-from ..exact.lists import read_list
+from ..lists import read_list
 from ..ledger.budget import Cost, amount_text
 from ..ledger.ledger import Ledger, RecordedAnswer
 from ..questions.domains import split_domain

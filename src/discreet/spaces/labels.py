@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ForeignValue, InvalidInput, InWords, WrongType
 from ..exact.arrays import Array, FloatArray, IntArray
 from ..exact.integers import is_integer, refuse_masked, to_numpy
-from ..exact.lists import read_list
+from ..lists import read_list
 from ..report import MAX_REPR, Json, one_line
 from .base import Description, Space
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import ForeignValue, InvalidInput, InWords, Unsupported, WrongType
 from ..exact.arrays import Array, IntArray
 from ..exact.integers import to_numpy
-from ..exact.lists import read_list
+from ..lists import read_list
 from ..report import Json
 from .base import Description, Space
 from .kinds import space_from

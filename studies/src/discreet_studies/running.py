@@ -68,7 +68,9 @@ class StudyResult(Tabular, Result):
     def data_columns(self) -> Columns:
         """Return a row for each claim: where the paper says it, what was measured, and the verdict."""
         rows = [_plain(claim) for claim in self.claims]
-        return {name: [row[name] for row in rows] for name in ("key", "place", "statement", "measured", "verdict", "why")}
+        return {
+            name: [row[name] for row in rows] for name in ("key", "place", "statement", "measured", "verdict", "why")
+        }
 
     def _headline(self) -> str:
         return f"{self.study.name}, {plural(len(self.claims), 'claim')}, {'quick' if self.quick else 'full'}"

@@ -13,7 +13,7 @@ from ...channels import Channel
 from ...checking import check
 from ...errors import InvalidInput, NotCertified, Unsupported, arg
 from ...exact.base import Kernel
-from ...exact.lists import read_list
+from ...lists import read_list
 from ...exact.rationals import (
     Number,
     as_fraction,
@@ -165,8 +165,13 @@ def design_each(
     name, numbers = ("alpha", alphas) if epsilons is None else ("epsilon", epsilons)
     requests = [
         read_request(
-            n, **{"alpha": None, "epsilon": None, name: number}, delta=0, loss=loss, properties=properties,
-            prior=prior, worst_case=worst_case,
+            n,
+            **{"alpha": None, "epsilon": None, name: number},
+            delta=0,
+            loss=loss,
+            properties=properties,
+            prior=prior,
+            worst_case=worst_case,
         )  # fmt: skip
         for number in read_list(numbers, f"{name}s", "numbers")
     ]

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...channels import Channel
 from ...errors import InvalidInput, InWords, WrongType, arg
-from ...exact.lists import read_list
+from ...lists import read_list
 from ...exact.rationals import SMALLEST_EPSILON, Number, as_fraction, bound_up, simplest_between, text_up
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve

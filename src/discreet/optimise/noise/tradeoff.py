@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import InvalidInput
-from ...exact.lists import read_list
+from ...lists import read_list
 from ...exact.rationals import Number, as_fraction, read_epsilon, text_up
 from ...mechanisms import bounded as closed
 from ...mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ...errors import InvalidInput, WrongType
-from ...exact.lists import read_list
+from ...lists import read_list
 from ...pages.pictures import chart_of
 from ...plots.chart import Chart
 from ...plots.counts import MAX_DRAWN_CELLS

@@ -58,9 +58,7 @@ def declare_groups(
         draft.refuse_groups()
 
 
-def _groups_of(
-    draft: Draft, domain: Domain | None, groups: Rows, declaring: Callable[[str], str] | None
-) -> Groups:
+def _groups_of(draft: Draft, domain: Domain | None, groups: Rows, declaring: Callable[[str], str] | None) -> Groups:
     by = draft.declared_columns
     if not by:
         return declared.TOTAL
@@ -69,9 +67,7 @@ def _groups_of(
     others = [column for column in by if column not in draft.bands]
     missing = [column for column in others if not _is_among(column, set(_domain_columns(domain)))]
     if missing and declaring is not None:
-        raise InvalidInput(
-            f"the groups of {missing[0]!r} are not declared.", declaring(missing[0]), argument="domain"
-        )
+        raise InvalidInput(f"the groups of {missing[0]!r} are not declared.", declaring(missing[0]), argument="domain")
     if others and domain is None:
         raise InvalidInput(
             f"declare the groups of {', '.join(others)}: {arg('domain', [f'{others[0]}=1..6'])} or "

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from ...errors import InvalidInput, Writer, WrongType, named, write_mentions
 from ...exact.integers import is_integer
-from ...exact.lists import is_list, read_list
+from ...lists import is_list, read_list
 from ...exact.rationals import Number, as_fraction
 from ...mechanism import Mechanism
 from ...ptables.table import PTable
@@ -103,7 +102,7 @@ def read_split(split: Sequence[Number]) -> tuple[Number, ...]:
     return tuple(read_list(split, "split", "numbers"))
 
 
-def read_declared(name: str, declared: Any) -> Any:
+def read_declared(name: str, declared: object) -> object:
     """Refuse what is neither a mapping by column, nor a text or a list of texts or rows; return it as it is."""
     if not isinstance(declared, Mapping | str | Path) and not is_list(declared):
         read_list(declared, name, "texts such as 'site=1..6'" if name == "domain" else "rows")

@@ -25,7 +25,7 @@ from ...datasets.finding import is_declaration
 from ...datasets.locations import refuse_password, relative_location, relative_path, resolve_location
 from ...datasets.toml_domains import read_toml_domain, toml_domain
 from ...errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, named
-from ...exact.lists import read_list
+from ...lists import read_list
 from ...exact.rationals import as_fraction
 from ...files import load
 from ...mechanism import Mechanism

@@ -12,29 +12,29 @@ from typing import Any, overload
 
 import numpy as np
 
-from . import losses, plots, utility
-from .checking import check
-from .comparison_sweep import ComparisonSweep
-from .errors import InvalidInput, arg
-from .exact.arrays import FloatArray
-from .exact.lists import is_list, read_list
-from .exact.rationals import Number, read_alpha, text_up
-from .files import read_subject
-from .mechanism import Mechanism, read_count
-from .mechanisms.building import build_for_counts
-from .mechanisms.families import Family
-from .mechanisms.matrices import from_matrix
-from .optimise.families import FAMILIES
-from .optimise.improve.remapping import remap
-from .plots.chart import PALETTE, Chart
-from .privacy.verify import verify
-from .progress import with_bar
-from .properties import PROPERTIES
-from .ptables.table import PTable
-from .report import Fact, Json, Picture, Report, Result, Section, Table, Terms, plain, stamped
-from .spaces import Counts
-from .tabular import Columns, Tabular
-from .wording import listed, percent, rounded
+from .. import losses, plots, utility
+from ..checking import check
+from ..errors import InvalidInput, arg
+from ..exact.arrays import FloatArray
+from ..lists import is_list, read_list
+from ..exact.rationals import Number, read_alpha, text_up
+from ..files import read_subject
+from ..mechanism import Mechanism, read_count
+from ..mechanisms.building import build_for_counts
+from ..mechanisms.families import Family
+from ..mechanisms.matrices import from_matrix
+from ..optimise.families import FAMILIES
+from ..optimise.improve.remapping import remap
+from ..plots.chart import PALETTE, Chart
+from ..privacy.verify import verify
+from ..progress import with_bar
+from ..properties import PROPERTIES
+from ..ptables.table import PTable
+from ..report import Fact, Json, Picture, Report, Result, Section, Table, Terms, plain, stamped
+from ..spaces import Counts
+from ..tabular import Columns, Tabular
+from ..wording import listed, percent, rounded
+from .sweeps import ComparisonSweep
 
 #: Maximum number of mechanisms in a picture: as many as it has colours.
 MAX_DRAWN = len(PALETTE)
@@ -350,7 +350,11 @@ def compare(
         a = read_alpha(alpha, epsilon)
         if not mechanisms:
             privacy = f"epsilon = {epsilon}" if alpha is None else f"alpha = {alpha}"
-        selected = FAMILIES.offered("compare") if families is None else [_find(name) for name in read_list(families, "families", "names")]
+        selected = (
+            FAMILIES.offered("compare")
+            if families is None
+            else [_find(name) for name in read_list(families, "families", "names")]
+        )
         mechanisms |= {family.short: build_for_counts(family, size, a) for family in selected}
     if not mechanisms:
         raise InvalidInput("there is nothing to compare.", "Name at least one family or mechanism.")

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from .errors import InvalidInput
-from .report import Fact, Json, Prose, Report, Result, Section, Table, stamped
-from .tabular import Columns, Tabular
+from ..errors import InvalidInput
+from ..report import Fact, Json, Prose, Report, Result, Section, Table, stamped
+from ..tabular import Columns, Tabular
 
 if TYPE_CHECKING:
-    from .comparison import Comparison
+    from .comparing import Comparison
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,9 @@ class ComparisonSweep(Tabular, Result):
     def data_columns(self) -> Columns:
         """Return a row for each epsilon and mechanism, with the columns of a comparison."""
         tables = [comparison.data_columns() for comparison in self.comparisons]
-        asked = [float(Fraction(text)) for text, one in zip(self.epsilons, self.comparisons, strict=True) for _ in one.rows]
+        asked = [
+            float(Fraction(text)) for text, one in zip(self.epsilons, self.comparisons, strict=True) for _ in one.rows
+        ]
         return {"asked": asked, **{name: [v for one in tables for v in one[name]] for name in tables[0]}}
 
     def to_json(self) -> dict[str, Json]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..errors import InWords, WrongType
-from .integers import refuse_masked
+import numpy as np
+
+from .errors import InWords, WrongType
 
 
 def read_list(values: object, what: str, items: str, argument: str | None = None) -> list[Any]:
@@ -32,8 +33,7 @@ def read_list(values: object, what: str, items: str, argument: str | None = None
     Traceback (most recent call last):
     discreet.errors.WrongType: releases must be a list of mechanisms; got the single value 5.
     """
-    refuse_masked(values, what)
-    if not is_list(values):
+    if isinstance(values, np.ma.MaskedArray) or not is_list(values):
         raise WrongType.must_be(what, f"a list of {items}", InWords(_in_words(values)), argument=argument)
     assert isinstance(values, Iterable)
     return list(values)
@@ -54,6 +54,8 @@ def is_list(values: object) -> bool:
 def _in_words(values: object) -> str:
     if values is None:
         return "None"
+    if isinstance(values, np.ma.MaskedArray):
+        return "a masked array"
     if isinstance(values, str):
         return f"the text {str(values)!r}"
     if isinstance(values, bool | int | float) or getattr(values, "ndim", 1) == 0:
