@@ -27,10 +27,10 @@ from .exact.base import Kernel
 from .exact.bits import Bits, SecureBits, seeded_bits
 from .exact.integers import is_integer, positive_integer
 from .exact.kernels import Noise
-from .lists import is_list, read_list
 from .exact.products.kernel import Product
 from .exact.rationals import claimed, text_up
 from .exact.sampling import DRAWS_PER_CHUNK, Sampler
+from .lists import is_list, read_list
 from .privacy.certificate import Certificate, certify, certify_at
 from .privacy.notions import BETWEEN
 from .privacy.verify import verify
@@ -354,7 +354,8 @@ class Mechanism(Result):
         words = ", ".join(f"{name}={_brief(value, name)}" for name, value in self.parameters.items())
         words = ", ".join(one.family for one in self.factors) or words
         delta = f", delta {text_up(self.certificate.delta, 4)}" if self.certificate.delta else ""
-        return f"<{self.family}({one_line(words, MAX_REPR)}): {self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}{delta}>"
+        privacy = f"{self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}{delta}"
+        return f"<{self.family}({one_line(words, MAX_REPR)}): {privacy}>"
 
 
 def _broadcast(indices: Array, size: object) -> Array:

@@ -30,8 +30,8 @@ from .channels import Channel
 from .errors import InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray, IntArray
 from .exact.integers import positive_integer
-from .lists import is_list
 from .exact.tables import Table
+from .lists import is_list
 from .report import Finding, Json
 from .wording import find_name, plain
 

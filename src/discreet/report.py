@@ -232,7 +232,7 @@ class Result:
         return self.report().text()
 
     def __init_subclass__(cls) -> None:
-        """Give the class a short repr, unless it or a class it comes from wrote one: dataclasses would list everything."""
+        """Give the class a short repr, if none of its classes has one: dataclasses would list everything."""
         super().__init_subclass__()
         if "__repr__" not in vars(cls):
             shorter = (

@@ -35,8 +35,8 @@ from . import properties
 from .errors import InvalidInput, InWords, WrongType, arg
 from .exact.arrays import IntArray
 from .exact.integers import is_integer
-from .lists import read_list
 from .exact.rationals import Number, as_fraction
+from .lists import read_list
 from .properties import Property, Rows
 
 __all__ = ["REQUIREMENTS", "bias", "mean_squared_error", "resolve", "steps", "support", "truth", "zeros"]

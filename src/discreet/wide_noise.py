@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -117,7 +118,7 @@ class WideNoise:
                 "Use L0, L1, L2, losses.power(p) or losses.beyond(d).",
                 argument="loss",
             )
-        return [after - before for before, after in zip(values, values[1:], strict=False)]  # type: ignore[operator]
+        return [after - before for before, after in pairwise(values)]
 
     def _exact_steps(self, loss: Loss) -> list[Fraction]:
         steps = self._steps(loss)

@@ -143,7 +143,7 @@ def test_a_data_set_is_saved_and_opened_again(folder: Path) -> None:
 def test_data_that_is_missing_is_planned_for_and_not_released(visits: dc.Dataset, folder: Path) -> None:
     (folder / "data" / "visits.csv").unlink()
     plan = visits.plan(SQL, **ASKED)
-    assert plan.cells == 6 and "not be checked" in repr(plan)
+    assert plan.cells == 6 and "not be checked" in str(plan)
     with refused(UnreadableFile, token="visits.csv"):
         plan.release()
     assert not visits.budget.spent.epsilon

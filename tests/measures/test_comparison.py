@@ -169,9 +169,12 @@ def test_a_sweep_has_the_comparison_of_each_epsilon() -> None:
     assert [one["mine"].costs["L0"] for one in mine.comparisons] == [0.25, 0.25]
 
 
-def test_a_sweep_shows_a_bar_on_a_terminal_and_none_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_shows_a_bar_on_a_terminal_and_none_in_a_pipe(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     dc.compare(4, epsilons=[0.5, 1], families=["GM"])
     assert capsys.readouterr() == ("", "")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # what is captured counts as a terminal
     dc.compare(4, epsilons=[0.5, 1], families=["GM"], progress=True)
     list(dc.design_each(3, epsilons=[0.5, 1], progress=True))
     out, shown = capsys.readouterr()

@@ -144,7 +144,6 @@ def test_a_loss_matrix_is_a_copy():
         ("L-1", InvalidInput, Parts(argument="loss")),
         (3, InvalidInput, Parts(argument="loss")),
         (None, InvalidInput, Parts(argument="loss")),
-        (lambda i, j: 0, WrongType, Parts(argument="loss", token="losses.matrix")),
         ([[0, np.nan], [1, 0]], InvalidInput, Parts(argument="losses", token="truth 0")),
         ([[0, np.inf], [1, 0]], InvalidInput, Parts(argument="losses", token="finite")),
         ([0, 1], InvalidInput, Parts(argument="losses", token="shape")),

@@ -16,9 +16,9 @@ from .. import losses, plots, utility
 from ..checking import check
 from ..errors import InvalidInput, arg
 from ..exact.arrays import FloatArray
-from ..lists import is_list, read_list
 from ..exact.rationals import Number, read_alpha, text_up
 from ..files import read_subject
+from ..lists import is_list, read_list
 from ..mechanism import Mechanism, read_count
 from ..mechanisms.building import build_for_counts
 from ..mechanisms.families import Family

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -213,7 +213,7 @@ class Estimate(Answers, Tabular, Result):
     # ------------------------------------------------------------------------------------------------ words
 
     def data_columns(self, level: float | None = None) -> Columns:
-        """Return a row for each true value: its probability, and with a level the ends of an interval that holds at once."""
+        """Return a row for each true value: its probability, and with a level the ends of a band for all at once."""
         columns: dict[str, list[object]] = {
             "value": [self.space.value(k) for k in range(len(self.distribution))],
             "probability": self.distribution.tolist(),

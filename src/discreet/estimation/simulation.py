@@ -7,7 +7,7 @@ Alvim, Chatzikokolakis, Palamidessi, Pazii, *LDP on metric spaces* (section VI).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +16,8 @@ import numpy as np
 from ..errors import InvalidInput, Unsupported, WrongType, arg
 from ..exact.arrays import FloatArray, IntArray
 from ..exact.integers import positive_integer
-from ..lists import read_list
 from ..exact.rationals import Number, text_up
+from ..lists import read_list
 from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES
 from ..optimise.improve.calibration import Calibration, calibrate

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..errors import InvalidInput, InWords, Unsupported, WrongType, arg
 from ..exact.integers import is_integer
-from ..lists import read_list
 from ..exact.rationals import as_fraction, claimed, log_bounds
+from ..lists import read_list
 from .certificate import Certificate, Privacy
 from .gaussian import GaussianEvidence
 from .notions import usual_notion

@@ -13,7 +13,6 @@ from ...channels import Channel
 from ...checking import check
 from ...errors import InvalidInput, NotCertified, Unsupported, arg
 from ...exact.base import Kernel
-from ...lists import read_list
 from ...exact.rationals import (
     Number,
     as_fraction,
@@ -25,6 +24,7 @@ from ...exact.rationals import (
     written_out,
 )
 from ...exact.tables import MAX_TABLE_ENTRIES, Table
+from ...lists import read_list
 from ...mechanism import Mechanism, read_count
 from ...privacy.certificate import Certificate, certify
 from ...progress import with_bar
@@ -172,7 +172,7 @@ def design_each(
             properties=properties,
             prior=prior,
             worst_case=worst_case,
-        )  # fmt: skip
+        )
         for number in read_list(numbers, f"{name}s", "numbers")
     ]
     return _design_each(requests, progress)

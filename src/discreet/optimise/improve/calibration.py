@@ -15,8 +15,8 @@ from typing import Any
 
 from ...channels import Channel
 from ...errors import InvalidInput, InWords, WrongType, arg
-from ...lists import read_list
 from ...exact.rationals import SMALLEST_EPSILON, Number, as_fraction, bound_up, simplest_between, text_up
+from ...lists import read_list
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
 from ...report import Fact, Json, Prose, Report, Result, Section, Terms, plain, stamped
@@ -94,7 +94,7 @@ class Calibration(Tabular, Result):
         return isinstance(self.achieved, Fraction)
 
     def data_columns(self) -> Columns:
-        """Return one row: what was asked for, the epsilon, what it reaches, and the neighbour that misses the target."""
+        """Return one row: the target, the epsilon, what it reaches, and the neighbour that misses the target."""
         missed = self.next_smaller or self.next_larger
         return {
             "family": [self.family],

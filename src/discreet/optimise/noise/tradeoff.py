@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import InvalidInput
-from ...lists import read_list
 from ...exact.rationals import Number, as_fraction, read_epsilon, text_up
+from ...lists import read_list
 from ...mechanisms import bounded as closed
 from ...mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law
 from ...report import Fact, Json, Picture, Prose, Report, Result, Section, Table, stamped

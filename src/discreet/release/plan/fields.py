@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ...errors import InvalidInput, Writer, WrongType, named, write_mentions
 from ...exact.integers import is_integer
-from ...lists import is_list, read_list
 from ...exact.rationals import Number, as_fraction
+from ...lists import is_list, read_list
 from ...mechanism import Mechanism
 from ...ptables.table import PTable
 from ...report import Json

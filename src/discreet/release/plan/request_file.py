@@ -25,9 +25,9 @@ from ...datasets.finding import is_declaration
 from ...datasets.locations import refuse_password, relative_location, relative_path, resolve_location
 from ...datasets.toml_domains import read_toml_domain, toml_domain
 from ...errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, named
-from ...lists import read_list
 from ...exact.rationals import as_fraction
 from ...files import load
+from ...lists import read_list
 from ...mechanism import Mechanism
 from ...ptables.reading import read_ptable
 from ...ptables.table import PTable
