@@ -43,7 +43,7 @@ _NAMES_BY_MODULE = {
     ".optimise.design.chooser": ("choose", "Choice"),
     ".optimise.improve.remapping": ("remap",),
     ".optimise.improve.structure": ("derivable", "symmetrise"),
-    ".comparison": ("compare", "Comparison"),
+    ".comparison": ("compare", "Comparison", "ComparisonSweep"),
     ".release.plan.plan": ("Plan",),
     ".release.plan.request": ("ReleaseRequest",),
     ".release.plan.planning": ("plan_release",),
@@ -97,7 +97,8 @@ __all__ = [
     "check", "Checks", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth",
     "kantorovich",
     # choosing and improving
-    "design", "design_each", "choose", "Choice", "calibrate", "Calibration", "compare", "Comparison", "remap",
+    "design", "design_each", "choose", "Choice", "calibrate", "Calibration", "compare", "Comparison",
+    "ComparisonSweep", "remap",
     "derivable", "symmetrise", "explain", "Explanation", "noise_tradeoff", "NoiseTradeoff",
     # releasing counts of a table
     "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",

@@ -26,6 +26,7 @@ from ..plots import Chart
 from ..plots.counts import label
 from ..plots.reconstruction import cumulative_lines, share_dots
 from ..report import Fact, Json, Picture, Prose, Report, Result, Section, Table, Terms, stamped
+from ..tabular import Columns, Tabular
 from ..wording import listed, noun, percent, plural, rounded
 from .describing import reporting
 from .describing.summary import distribution_json, value_of
@@ -95,7 +96,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupEstimates(Result):
+class GroupEstimates(Tabular, Result):
     """The estimate of each of several groups of people, and how much they differ. Made by :func:`estimate_by`.
 
     Attributes
@@ -116,6 +117,19 @@ class GroupEstimates(Result):
 
     estimates: Mapping[str, Estimate] = field(repr=False)
     column: str = ""
+
+    def data_columns(self) -> Columns:
+        """Return a row for each group and true value, with its probability there."""
+        values = {name: one.data_columns() for name, one in self.estimates.items()}
+        names = [name for name, columns in values.items() for _ in columns["value"]]
+        rest = ("value", "probability")
+        return {self.column or "group": names} | {
+            one: [v for columns in values.values() for v in columns[one]] for one in rest
+        }
+
+    def _headline(self) -> str:
+        by = f" by {self.column}" if self.column else ""
+        return f"{len(self.estimates)} groups{by}, {self.people:,} reports"
 
     def __getitem__(self, name: str) -> Estimate:
         if name not in self.estimates:

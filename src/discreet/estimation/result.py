@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..errors import InvalidInput, Unsupported
 from ..exact.arrays import FloatArray
 from ..plots import Chart
 from ..report import Json, Report, Result, stamped
+from ..tabular import Columns, Tabular, as_latex, as_pandas
 from . import spikes
 from .describing import pictures, reporting
 from .describing.reporting import MOST_LINES, MOST_ROWS, Origin
@@ -45,7 +46,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate(Answers, Result):
+class Estimate(Answers, Tabular, Result):
     """The distribution of the truths behind noisy reports. ``str()`` is what ``describe()`` says.
 
     Made by :func:`discreet.estimate`.
@@ -210,6 +211,42 @@ class Estimate(Answers, Result):
         return {}
 
     # ------------------------------------------------------------------------------------------------ words
+
+    def data_columns(self, level: float | None = None) -> Columns:
+        """Return a row for each true value: its probability, and with a level the ends of a band for all at once."""
+        columns: dict[str, list[object]] = {
+            "value": [self.space.value(k) for k in range(len(self.distribution))],
+            "probability": self.distribution.tolist(),
+        }
+        if level is not None:
+            band = self.band(read_share(level, "level", inside=True), simultaneous=True, of="cells")
+            columns |= {"low": band.low.tolist(), "high": band.high.tolist()}
+        return columns
+
+    def to_pandas(self, level: float | None = None) -> Any:
+        """Return values and probabilities as a ``pandas.DataFrame``.
+
+        Parameters
+        ----------
+        level
+            With it, also the ends of intervals that contain all true probabilities at once this often.
+        """
+        return as_pandas(self.data_columns(level))
+
+    def to_latex(self, *, caption: str = "", label: str = "", digits: int = 4, level: float | None = None) -> str:
+        """Return values and probabilities as a LaTeX table (:meth:`discreet.Comparison.to_latex`).
+
+        Parameters
+        ----------
+        caption, label, digits
+            As for comparisons.
+        level
+            As for :meth:`to_pandas`.
+        """
+        return as_latex(self.data_columns(level), caption=caption, label=label, digits=digits)
+
+    def _headline(self) -> str:
+        return f"{self.people:,} reports of {self.space.title}, {self.method}"
 
     def __str__(self) -> str:
         return self.describe()

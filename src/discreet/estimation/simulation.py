@@ -7,8 +7,7 @@ Alvim, Chatzikokolakis, Palamidessi, Pazii, *LDP on metric spaces* (section VI).
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,11 +17,14 @@ from ..errors import InvalidInput, Unsupported, WrongType, arg
 from ..exact.arrays import FloatArray, IntArray
 from ..exact.integers import positive_integer
 from ..exact.rationals import Number, text_up
+from ..lists import read_list
 from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES
 from ..optimise.improve.calibration import Calibration, calibrate
+from ..progress import with_bar
 from ..report import Json, Prose, Report, Result, Section, Table, Terms, stamped
 from ..spaces import Counts, Grid, Labels, Space
+from ..tabular import Columns, Tabular
 from ..utility import kantorovich, read_prior, transport_solver
 from ..wording import plural, rounded
 from .method_table import custom_name
@@ -67,6 +69,9 @@ class ReconstructionLoss(Result):
     method: str
     against: str
     mechanism: Mechanism = field(repr=False)
+
+    def _headline(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return (
@@ -170,7 +175,7 @@ def reconstruction_loss(
     number = int(fixed.sum()) if fixed is not None else positive_integer(people, "people")
     rng = np.random.default_rng(seed)
     losses, distances = np.empty(times), np.empty(times)
-    for k in _shown(range(times), times, f"{FAMILIES.title(mechanism.family)}: surveys", progress):
+    for k in with_bar(range(times), f"{FAMILIES.title(mechanism.family)}: surveys", progress):
         truths = fixed if fixed is not None else rng.multinomial(number, target)
         indices = np.repeat(np.arange(space.size), truths)
         reports = mechanism.simulate(space.values(indices), seed=int(rng.integers(2**63)))
@@ -205,22 +210,11 @@ def _fixed(population: object, people: int | None, size: int) -> IntArray | None
     return counts.astype(np.int64)
 
 
-def _shown(items: Iterable[int], total: int, words: str, progress: bool | None) -> Iterator[int]:
-    """Yield the items, with a bar on a terminal."""
-    if not (sys.stderr.isatty() if progress is None else progress):
-        yield from items
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    yield from track(items, words, total, console=Console(stderr=True), transient=True)
-
-
 # ------------------------------------------------------------------------------------------------ comparisons
 
 
 @dataclass(frozen=True)
-class LossComparison(Result):
+class LossComparison(Tabular, Result):
     """Mechanisms calibrated to the same target, and how well a population is reconstructed from each.
 
     Attributes
@@ -242,6 +236,20 @@ class LossComparison(Result):
     target: str
     calibrations: Mapping[str, Calibration]
     losses: Mapping[str, ReconstructionLoss]
+
+    def data_columns(self) -> Columns:
+        """Return a row for each family: its epsilon, and how far reports and reconstructions are off."""
+        losses = self.losses.values()
+        return {
+            "family": list(self.losses),
+            "epsilon": [one.mechanism.certificate.epsilon for one in losses],
+            "reports off by": [one.report_loss for one in losses],
+            "reconstruction off by": [one.mean for one in losses],
+            "standard error": [one.standard_error for one in losses],
+        }
+
+    def _headline(self) -> str:
+        return f"{', '.join(self.losses)}, calibrated to {self.target}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return headings and cells as text."""
@@ -334,8 +342,8 @@ def compare_reconstruction(
     wish: dict[str, Any] = {"likelihood_ratio": likelihood_ratio, "within": within}
     if distance is not None:
         wish = {"distance": distance, "prior": prior.tolist()}
-    calibrations, losses = {}, {}
-    for family in _default_families(space) if families is None else families:
+    found, losses = {}, {}
+    for family in _default_families(space) if families is None else read_list(families, "families", "families"):
         name = family if isinstance(family, str) else family.__name__
         calibrations[name] = calibrate(family, space, **wish)
         losses[name] = reconstruction_loss(

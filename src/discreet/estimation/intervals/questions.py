@@ -105,6 +105,9 @@ class Interval(Result):
         """
         return f"{rounded(self.low, 4)} to {rounded(self.high, 4)}"
 
+    def _headline(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         return f"{self.statistic}: {rounded(self.estimate, 4)}, {percent(self.level)} interval {self.ends}"
 
