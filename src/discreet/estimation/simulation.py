@@ -342,7 +342,7 @@ def compare_reconstruction(
     wish: dict[str, Any] = {"likelihood_ratio": likelihood_ratio, "within": within}
     if distance is not None:
         wish = {"distance": distance, "prior": prior.tolist()}
-    found, losses = {}, {}
+    calibrations, losses = {}, {}
     for family in _default_families(space) if families is None else read_list(families, "families", "families"):
         name = family if isinstance(family, str) else family.__name__
         calibrations[name] = calibrate(family, space, **wish)
