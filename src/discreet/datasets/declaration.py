@@ -170,7 +170,7 @@ class Declaration(Result):
     ledger: str | None = None
     path: Path | None = None
     unit_name: str | None = None
-    publication: Publication = Publication()
+    publication: Publication = field(default_factory=Publication)
 
     @classmethod
     def open(cls, path: str | Path) -> Declaration:

@@ -28,9 +28,9 @@ from ..tables.columns import STATUS_MEANING, error_meanings
 from .guarantee import guarantee_text
 
 if TYPE_CHECKING:
-    from ..plan.plan import Plan
     from ...ledger.budget import Cost
     from ...report import Json
+    from ..plan.plan import Plan
     from .released import Release
 
 #: The value of ``format`` in release.json.

@@ -39,7 +39,7 @@ def comparison_report(result: EditionComparison, most: int) -> Report:
         facts=_facts(result),
         sections=(
             *(section for k in range(min(len(result.tables), _MAX_TABLES)) for section in _table(result, k, most)),
-            Section("How to read the changes", (Bullets(tuple(_reading(result, level))),)),
+            Section("How to read the changes", (Bullets(tuple(reading_sentences(result, level))),)),
         ),
     )
 
@@ -189,7 +189,8 @@ def _total(result: EditionComparison, earlier: int, later: int, table: int) -> I
         yield Prose(f"All groups together{what}: {change}", tone="note")
 
 
-def _reading(result: EditionComparison, level: str) -> Iterator[str]:
+def reading_sentences(result: EditionComparison, level: str) -> Iterator[str]:
+    """Yield sentences on how to read the changes; ``level`` is the coverage as text."""
     beyond, total = _beyond_noise(result)
     yield (
         f"Each interval contains the change of the true counts at least {level} of the time, whatever they are. The "

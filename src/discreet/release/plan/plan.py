@@ -82,7 +82,7 @@ class Plan(Result):
     edition: str = ""
     notes: tuple[str, ...] = field(default=(), compare=False)
     encoding: str = UTF8
-    publication: Publication = Publication()
+    publication: Publication = field(default_factory=Publication)
 
     @property
     def cells(self) -> int:

@@ -363,13 +363,17 @@ class ReleaseRequest:
         ),
     )
     title: str = field(
-        default="", metadata=field_words("Title", "The title of the published page; by default what is counted.", TEXT, "Statements for readers; they change no count and cost nothing.")
+        default="",
+        metadata=field_words(
+            "Title",
+            "The title of the published page; by default what is counted.",
+            TEXT,
+            "Statements for readers; they change no count and cost nothing.",
+        ),
     )
-    publisher: str = field(
-        default="", metadata=field_words("Publisher", "Who publishes, as readers see it.", TEXT)
-    )
+    publisher: str = field(default="", metadata=field_words("Publisher", "Who publishes, as readers see it.", TEXT))
     source: str = field(
-        default="", metadata=field_words("Source", "Where the data comes from, as readers see it: a survey or a register.", TEXT)
+        default="", metadata=field_words("Source", "Where the data comes from, such as a survey or a register.", TEXT)
     )
     contact: str = field(
         default="", metadata=field_words("Contact", "Whom readers can ask: a name, an address, a page.", TEXT)
