@@ -95,6 +95,8 @@ class Table:
         Total number of rows, if not all are included.
     compact
         True if it is only as wide as its cells.
+    emphasised
+        Numbers of the rows whose strong columns are emphasised; None for all rows.
     over
         For a cross-table: the variable whose values are the columns after the first. Its cells have two lines, a figure
         and its error.
@@ -108,6 +110,7 @@ class Table:
     total: int | None = None
     compact: bool = False
     over: str = ""
+    emphasised: tuple[int, ...] | None = None
 
     @property
     def scale(self) -> tuple[float, float]:

@@ -46,6 +46,7 @@ NAMES = {
     *("design", "design_each", "choose", "Choice", "requirements"),
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
     *("plan_release", "Plan", "release_counts", "Release", "ReleaseRequest", "Ledger", "verify_bundle", "BundleReport"),
+    *("explain_bundle", "BundleGuarantee", "export_editions"),
     *(
         "Dataset",
         "open_bundle",

@@ -51,6 +51,11 @@ def _bundle(folder: Path) -> Result:
     return found
 
 
+def _guarantee(folder: Path) -> Result:
+    _release(folder)
+    return dc.explain_bundle(folder / "out")
+
+
 def _editions(folder: Path) -> list[Any]:
     ledger = dc.Ledger.create(folder / "ledger", dataset="doctor_visits", unit="person", epsilon=10)
     return [dc.release_counts(SQL, data=VISITS, ledger=ledger, edition=name, **ASKED) for name in ("1", "2")]
@@ -128,6 +133,7 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "plan": ("plan", lambda folder: dc.plan_release(SQL, data=VISITS, **ASKED)),
     "release": ("counts", _release),
     "bundle": ("bundle-report", _bundle),
+    "guarantee": ("guarantee", _guarantee),
     "editions": ("editions", lambda folder: dc.compare_editions(_editions(folder))),
     "request file": ("request-file", lambda folder: _request_file(folder)),
     "ledger": ("ledger-statement", lambda folder: _ledger(folder).statement()),

@@ -12,6 +12,7 @@ from ..datasets.columns import DeclaredColumn
 from ..datasets.declaration import FIXED, Declaration, DeclaredTable
 from ..datasets.editions import bind_edition, edition_file, refuse_other_file
 from ..datasets.making import refuse_other_terms
+from ..datasets.publication import Publication
 from ..engines.sources import Data, Source, open_source
 from ..errors import InvalidInput, InWords, WrongType, arg, call, named
 from ..ledger.budget import Cost, amount_text
@@ -62,6 +63,8 @@ class Dataset:
         The ledger that pays: its address, or the ledger itself.
     encoding
         The encoding of a CSV file: ``"latin-1"``, ``"windows-1252"``, ``"utf-16"``; by default UTF-8.
+    title, publisher, source, contact
+        Statements for readers of every release from the data set, unless the request has its own.
 
     Examples
     --------
@@ -80,7 +83,7 @@ class Dataset:
     def __init__(
         self, *, name: str, data: Data, unit: str, unit_name: str | None = None,
         columns: Mapping[str, object] | None = None, ledger: str | Path | Ledger | None = None,
-        encoding: str | None = None,
+        encoding: str | None = None, title: str = "", publisher: str = "", source: str = "", contact: str = "",
     ) -> None:  # fmt: skip
         if columns is not None and not isinstance(columns, Mapping):
             raise WrongType.must_be(
@@ -92,7 +95,10 @@ class Dataset:
         text = None if encoding is None else read_encoding(encoding)
         table = DeclaredTable(str(data) if in_files else "", encoding=text)
         noun = None if unit_name is None else read_unit_name(unit_name)
-        self.declaration = Declaration(name, unit, {name: table}, declared_columns, ledger_name, unit_name=noun)
+        self.declaration = Declaration(
+            name, unit, {name: table}, declared_columns, ledger_name, unit_name=noun,
+            publication=Publication(title, publisher, source, contact),
+        )  # fmt: skip
         if encoding is not None:
             if not in_files:
                 raise InvalidInput(
@@ -194,6 +200,7 @@ class Dataset:
         unit = declaration.unit_of(table)
         request_fields = dict(fields)
         overrides = self._add_declared_values(request_fields, parsed)
+        request_fields = {**declaration.publication.to_json(), **request_fields}
         request_fields |= {"unit": unit, "unit_name": declaration.unit_name}
         if request_fields.get("sizes") is None and (declaration.ledger is not None or self._book is not None):
             request_fields["relation"] = self.ledger.terms.relation

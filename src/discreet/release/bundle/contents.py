@@ -28,6 +28,8 @@ from ..tables.columns import STATUS_MEANING, error_meanings
 from .guarantee import guarantee_text
 
 if TYPE_CHECKING:
+    from ...ledger.budget import Cost
+    from ...report import Json
     from ..plan.plan import Plan
     from .released import Release
 
@@ -122,12 +124,19 @@ def statement(release: Release) -> dict[str, Any]:
             for table, file, mechanism_names in zip(release.tables, files, mechanisms, strict=True)
         ],
         "ledger": dict(release.ledger),
+        **({"budget": _budget_json(release.budget)} if release.layout > 3 else {}),
+        **({"publication": plan.publication.to_json()} if plan.publication.to_json() else {}),
         "guarantee": list(release.guarantee),
         "status_meaning": STATUS_MEANING,
         "column_meaning": column_meaning(release),
         "label_marks": "a label that begins with an apostrophe has it as a mark: take one apostrophe away; NULL "
         "without one is the missing value",
     }
+
+
+def _budget_json(budget: Cost | None) -> dict[str, Json] | None:
+    """Return the total budget of the ledger as release.json states it."""
+    return None if budget is None else budget.to_json()
 
 
 def column_meaning(release: Release) -> dict[str, str]:

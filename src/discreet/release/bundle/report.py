@@ -17,6 +17,7 @@ from ..tables.columns import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, err
 from ..tables.released import ReleasedTable
 from .cross import count_and_interval, cross_table
 from .near_zero import near_zero_notes
+from .opening import opening
 
 if TYPE_CHECKING:
     from ..plan.plan import Plan
@@ -37,6 +38,7 @@ def release_report(release: Release, most: int = MAX_DRAWN_CELLS) -> Report:
         kind=f"Private counts of {release.plan.dataset}",
         facts=plan_facts(release.plan),
         sections=(
+            *opening(release),
             *_tables(release, min(most, MAX_DRAWN_CELLS)),
             Section("What is guaranteed", (Bullets(release.guarantee),)),
             *learning(release.plan),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Unpack
 
 from ...addresses import Address, read_address
+from ...datasets.publication import Publication
 from ...engines.base import ROW
 from ...engines.sources import Data, Source, open_source
 from ...errors import InvalidInput, InWords, arg
@@ -117,6 +118,7 @@ def plan_request(
     return Plan(
         _account(request, data, source),
         protection, tuple(tables), cost, request.level, request.edition, tuple(dict.fromkeys(notes)),
+        publication=Publication(request.title, request.publisher, request.source, request.contact),
     )  # fmt: skip
 
 
