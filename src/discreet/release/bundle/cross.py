@@ -34,7 +34,7 @@ def cross_table(table: ReleasedTable) -> Table | None:
         return None
     down, over = table.by[1 - across], table.by[across]
     cells = {tuple(_value(row, name, k, table) for k, name in ((1 - across, down), (across, over))): figure(row)
-             for row in table.rows()}  # fmt: skip
+             for row in table.rows_for_people()}  # fmt: skip
     if 2 * len(cells) < sizes[0] * sizes[1]:
         return None  # a list of groups with more holes than cells
     lines, columns = (
@@ -66,29 +66,11 @@ def figure(row: Mapping[str, object]) -> str:
     return f"{count}\n{_REMARKS.get(str(row['status']), interval)}"
 
 
-def count_in_figures(row: Mapping[str, object]) -> str:
-    """Format a count with the decimals that its error warrants: one if its standard deviation is below 3.
-
-    From a standard deviation of 3 on, rounding to whole numbers adds less than 1% to the variance.
-
-    >>> count_in_figures({"count": 24717.3921, "sd": 2.8}), count_in_figures({"count": 24717.3921, "sd": 4.5})
-    ('24,717.4', '24,717')
-    >>> count_in_figures({"count": -0.0312, "sd": 2.8}), count_in_figures({"count": 24717, "sd": 2.8})
-    ('0.0', '24,717')
-    """
-    count, sd = row["count"], row["sd"]
-    if isinstance(count, int):
-        return f"{count:,}"
-    assert isinstance(count, float) and isinstance(sd, float)
-    digits = 1 if sd < 3 else 0
-    return f"{round(count, digits) + 0.0:,.{digits}f}"  # no minus before zero
-
-
 def count_and_interval(row: Mapping[str, object]) -> tuple[str, str]:
-    """Format a count and its interval."""
+    """Format a count, which is whole, and its interval."""
     if row["status"] == IMPOSSIBLE:
         return "0", "exact"
     if row["status"] == SUPPRESSED:
         return "–", "–"
     low, high = row["low"], row["high"]
-    return count_in_figures(row), f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
+    return f"{row['count']:,}", f"{low:,} or more" if high is None else f"{low:,} to {high:,}"

@@ -25,7 +25,7 @@ from ...questions.levels import grouping_number
 from ...wording import listed, percent
 from ..levels.combining import MAX_ROUNDING_ERROR, LevelCombination
 from ..levels.quantiles import Balance
-from ..levels.rounding import rounded_leaves
+from ..levels.rounding import has_adjacent_rounding, rounded_leaves
 from ..noise.margins import Combined
 from ..noise.weighted import chernoff, half_width, law_variance
 from .aligned import Aligned, AlignedLevels
@@ -58,6 +58,12 @@ ROUNDED_MEANING = (
     "counts of the table itself"
 )
 
+#: Meaning of the column ``count``.
+COMBINED_MEANING = (
+    "the noisy count; in a table with totals the unrounded combined count, for programs: all measurements combined by "
+    "least squares"
+)
+
 #: Meaning of the column ``grouping``.
 GROUPING_MEANING = (
     "which columns a count is summed over, as SQL's GROUPING of all group columns: a bit for each, the last one "
@@ -72,7 +78,7 @@ class LevelledTable(ReleasedTable):
     plan: LevelledTablePlan
 
     rank: ClassVar[int] = 1
-    extra_meanings: ClassVar[Mapping[str, str]] = {"grouping": GROUPING_MEANING}
+    extra_meanings: ClassVar[Mapping[str, str]] = {"grouping": GROUPING_MEANING, "count": COMBINED_MEANING}
 
     @property
     def columns(self) -> tuple[ErrorColumn, ...]:
@@ -172,14 +178,19 @@ class LevelledTable(ReleasedTable):
 
         A column that is summed over reads "Total"; ``grouping`` distinguishes it from an equal value of the data.
         """
-        return self._level_rows(range(len(self.measured)), most)
+        return self._level_rows(range(len(self.measured)), most, self.combined, self.unit)
 
-    def _level_rows(self, levels: range, most: int | None) -> list[dict[str, Any]]:
-        """Return the rows of these levels, at most this many."""
+    def rows_for_people(self, most: int | None = None) -> list[dict[str, Any]]:
+        return self._level_rows(range(len(self.measured)), most, self.rounded, 1)
+
+    def _level_rows(
+        self, levels: range, most: int | None, figures: tuple[Array, ...], unit: int
+    ) -> list[dict[str, Any]]:
+        """Return the rows of these levels, at most this many, with the counts ``figures`` in units of ``1/unit``."""
         shape, many = self.combination.shape, len(self.measures)
         size = self.counts.size if most is None else min(most, self.counts.size)
         flags = self.flags.tolist()
-        counts = np.concatenate([one.reshape(-1) for one in self.combined])[self.order]
+        counts = np.concatenate([one.reshape(-1) for one in figures])[self.order]
         position = 0
         rows: list[dict[str, Any]] = []
         for level in reversed(range(len(self.measured))):
@@ -195,7 +206,7 @@ class LevelledTable(ReleasedTable):
                     if many > 1:
                         row["measure"] = measure
                     row |= {
-                        "count": _int_or_float(Fraction(int(counts[position]), self.unit)),
+                        "count": _int_or_float(Fraction(int(counts[position]), unit)),
                         "status": flags[position],
                     }
                     row |= {name: values[position].item() for name, values in self.errors.items()}
@@ -209,7 +220,7 @@ class LevelledTable(ReleasedTable):
     def chart_data(self) -> dict[str, Any]:
         """The data for a chart of the finest level, without totals."""
         leaves = self.measured[0].size
-        rows = self._level_rows(range(1), MAX_DRAWN_CELLS)
+        rows = self._level_rows(range(1), MAX_DRAWN_CELLS, self.rounded, 1)
         cut = (f"The first {len(rows):,} of {leaves:,} groups.",) if len(rows) < leaves else ()
         return {"rows": rows, "by": self.by, "title": self.title, "sentences": cut, "level": percent(self.level, 6)}
 
@@ -366,9 +377,21 @@ class LevelledTable(ReleasedTable):
     def counts_in_words(self, bounded: str, negative: bool) -> str:
         return (
             f"Every group and every total was counted with random noise of its own{bounded}. The counts combine all of "
-            "these by least squares, so that they add up. Here they are shown rounded; the CSV files have all digits. "
-            "A negative count, or one that is not whole, comes from this and is not a mistake; counts_rounded.csv has "
-            "whole counts that are not negative, with a bias."
+            "these by least squares, so that they add up. People see whole numbers that are not negative and still add "
+            "up, which biases small counts upwards; programs read the unrounded ones. An unrounded count that "
+            "is negative, or not whole, is not a mistake."
+        )
+
+    def rounding_in_words(self, file: str) -> str:
+        shown = (
+            f"The counts shown are the combined counts made whole so that they still add up (`{rounded_file(file)}`); "
+            f"the unrounded combined counts, with their standard deviations, are data for programs (`{file}`)."
+        )
+        if has_adjacent_rounding(self.combination.shape, self.leaves.size):
+            return shown
+        return (
+            f"{shown} No rounding is next to every total of such a table: each group is rounded, a total is the sum of "
+            "its rounded groups, and it can differ from its combined count by several."
         )
 
     @property
@@ -386,7 +409,7 @@ class LevelledTable(ReleasedTable):
         for columns, errors in names:
             parts.append(f"{text_up(float(errors.max()), 3)} {level_in_words(columns, self.groups.columns)}")
         return (
-            f"The counts of all levels add up and are unbiased. The standard deviation of a count is at most "
+            f"The combined counts of all levels add up and are unbiased. Their standard deviation is at most "
             f"{listed(parts)}. This holds whatever the true counts are."
         )
 

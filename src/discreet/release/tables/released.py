@@ -188,6 +188,14 @@ class ReleasedTable:
             rows.append(row)
         return rows
 
+    def rows_for_people(self, most: int | None = None) -> list[dict[str, Any]]:
+        """Return the rows with the counts that people see: whole numbers."""
+        return self.rows(most)
+
+    def rounding_in_words(self, file: str) -> str:
+        """Return a sentence on the counts that people see and those in this file; empty if they are the same."""
+        return ""
+
     def select(self, cells: Mapping[str, object] | None) -> BoolArray:
         """Return a mask, in the order of the rows, of the counts in ``{"site": 1, "health": ["good", "poor"]}``.
 
@@ -278,7 +286,7 @@ class ReleasedTable:
     @property
     def chart_data(self) -> dict[str, Any]:
         """The data for a chart of the counts with their intervals; for a large table, of its first 500 cells."""
-        rows = self.rows(MAX_DRAWN_CELLS)
+        rows = self.rows_for_people(MAX_DRAWN_CELLS)
         cut = (f"The first {len(rows):,} of {self.counts.size:,} cells.",) if len(rows) < self.counts.size else ()
         return {"rows": rows, "by": self.by, "title": self.title, "sentences": cut, "level": percent(self.level, 6)}
 
