@@ -219,6 +219,6 @@ def test_intervals_too_short_to_see_are_stated_in_figures(half_width: int, visib
         {"site": k, "count": 7000 - k, "low": 7000 - k - half_width, "high": 7000 - k + half_width, "status": "A"}
         for k in range(1, 7)
     ]
-    text = json.dumps(plots.counts(rows, by=["site"]).spec, ensure_ascii=False).replace("\n", " ")
+    text = " ".join(plots.counts(rows, by=["site"]).spec["title"]["subtitle"])
     assert ("lines are their 95% intervals" in text) is visible
     assert (f"too short to see: at most ± {half_width}." in text) is (not visible)
