@@ -20,17 +20,26 @@ def editions(
     level: Annotated[
         str | None, typer.Option(help="The coverage of the intervals; default: the first bundle's.")
     ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="An Excel workbook to write (.xlsx): changes that noise does not explain, and a chart."),
+    ] = None,
     page: Page = None,
     json: Json = False,
 ) -> None:
     """Compare editions of the same counts: differences and growth, each with an interval, and a chart.
 
-    Example: `discreet editions 2026-Q1/ 2026-Q2/ 2026-Q3/ 2026-Q4/ --page year.html`
+    Example: `discreet editions 2026-Q1/ 2026-Q2/ 2026-Q3/ 2026-Q4/ --page year.html --to year.xlsx`
     """
     from ..release.editions.compare import compare_editions
+    from ..release.outputs.export import export as write
 
     refuse_unwritable(page, (".html",), "a page")
-    hand_over(compare_editions(folders, against=against, level=level), page, json)
+    refuse_unwritable(to, (".xlsx",), "a workbook")
+    comparison = compare_editions(folders, against=against, level=level)
+    if to is not None:
+        write(comparison, to)
+    hand_over(comparison, page, json)
 
 
 def export(

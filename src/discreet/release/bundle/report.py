@@ -14,7 +14,7 @@ from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section,
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
 from ..tables.columns import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, error_meanings
-from ..tables.csv_text import table_files
+from ..tables.csv_text import rounded_file, table_files
 from ..tables.released import ReleasedTable
 from .cross import count_and_interval, cross_table
 from .near_zero import near_zero_notes
@@ -59,7 +59,7 @@ def _tables(release: Release, most: int) -> Iterator[Section]:
         crossed = cross_table(table) if table.counts.size <= most else None
         parts: tuple[Part, ...] = (Prose(question, tone="lead"), _picture(table), crossed or _cells(table, most))
         with_each = f"With each count: its {percent(table.level, 6)} interval. " if crossed is not None else ""
-        notes = [f"{with_each}{table.error_sentence}", table.rounding_in_words(file)]
+        notes = [f"{with_each}{table.error_sentence}", table.rounding_in_words(f"`{file}`", f"`{rounded_file(file)}`")]
         yield Section(table.title if many else "", (*parts, *(Prose(note, tone="note") for note in notes if note)))
         if crossed is not None:
             yield Section("One count on each line, with bars", (_cells(table, most),), "folded")

@@ -30,7 +30,7 @@ from ..noise.margins import Combined
 from ..noise.weighted import chernoff, half_width, law_variance
 from .aligned import Aligned, AlignedLevels
 from .columns import IMPOSSIBLE, ErrorColumn
-from .csv_text import csv_decimals, csv_integers, csv_label
+from .csv_text import csv_decimals, csv_integers, csv_label, rounded_file
 from .released import ReleasedTable
 from .typed_columns import Column, error_type, group_column
 
@@ -50,6 +50,9 @@ LEVEL_ERROR_COLUMNS = (
     ErrorColumn("sd", "sd", "standard deviation of the count around the true count", ROUND_CEILING),
     ErrorColumn("measured", "measured", "the noisy count as it was drawn, before all levels were combined"),
 )  # fmt: skip
+
+#: Heading of the rounded counts.
+ROUNDED_COLUMN = "rounded_count"
 
 #: Meaning of the rounded counts.
 ROUNDED_MEANING = (
@@ -334,7 +337,7 @@ class LevelledTable(ReleasedTable):
         counts = np.concatenate([one.reshape(-1) for one in self.rounded])[self.order]
         headings = self.headings[: self.headings.index("count")]
         lines = map(",".join, zip(self.cell_names(), map(str, counts.tolist()), strict=True))
-        return "\n".join([",".join([*map(csv_label, headings), "rounded_count"]), *lines]) + "\n"
+        return "\n".join([",".join([*map(csv_label, headings), ROUNDED_COLUMN]), *lines]) + "\n"
 
     def cell_names(self) -> list[str]:
         """Return each line up to the count: edition, grouping, values, measure."""
@@ -365,6 +368,12 @@ class LevelledTable(ReleasedTable):
         columns.append(Column("status", "text", [row["status"] for row in rows]))
         return columns + [Column(one.name, error_type(one), [row[one.name] for row in rows]) for one in self.columns]
 
+    def columns_with_rounded(self) -> list[Column]:
+        columns = self.typed_columns()
+        at = [column.name for column in columns].index("count")
+        counts = np.concatenate([one.reshape(-1) for one in self.rounded])[self.order]
+        return [*columns[:at], Column(ROUNDED_COLUMN, "integer", counts.tolist()), *columns[at:]]
+
     def aligned(self, first: ReleasedTable) -> Aligned:
         rows = self.rows()
         at = {tuple(row[key] for key in self.keys): k for k, row in enumerate(rows)}
@@ -382,16 +391,17 @@ class LevelledTable(ReleasedTable):
             "is negative, or not whole, is not a mistake."
         )
 
-    def rounding_in_words(self, file: str) -> str:
+    def rounding_in_words(self, unrounded: str, rounded: str = "") -> str:
+        where = f" ({rounded})" if rounded else ""
         shown = (
-            f"The counts shown are the combined counts made whole so that they still add up (`{rounded_file(file)}`); "
-            f"the unrounded combined counts, with their standard deviations, are data for programs (`{file}`)."
+            f"The counts shown are the combined counts made whole so that they still add up{where}; "
+            f"the unrounded combined counts, with their standard deviations, are data for programs ({unrounded})."
         )
         if has_adjacent_rounding(self.combination.shape, self.leaves.size):
             return shown
         return (
             f"{shown} No rounding is next to every total of such a table: each group is rounded, a total is the sum of "
-            "its rounded groups, and it can differ from its combined count by several."
+            "its rounded groups, so it can differ from its combined count, also by more than its interval allows."
         )
 
     @property
@@ -412,11 +422,6 @@ class LevelledTable(ReleasedTable):
             f"The combined counts of all levels add up and are unbiased. Their standard deviation is at most "
             f"{listed(parts)}. This holds whatever the true counts are."
         )
-
-
-def rounded_file(name: str) -> str:
-    """Return the name of the file of rounded counts of the table with this file."""
-    return f"{name.removesuffix('.csv')}_rounded.csv"
 
 
 def level_in_words(columns: tuple[int, ...], names: tuple[str, ...]) -> str:

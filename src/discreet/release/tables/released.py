@@ -192,8 +192,8 @@ class ReleasedTable:
         """Return the rows with the counts that people see: whole numbers."""
         return self.rows(most)
 
-    def rounding_in_words(self, file: str) -> str:
-        """Return a sentence on the counts that people see and those in this file; empty if they are the same."""
+    def rounding_in_words(self, unrounded: str, rounded: str = "") -> str:
+        """Return a sentence on the counts that people see and the unrounded ones, with their places; empty if equal."""
         return ""
 
     def select(self, cells: Mapping[str, object] | None) -> BoolArray:
@@ -359,6 +359,10 @@ class ReleasedTable:
             missing = suppressed | (values == NO_END) if column.rounding is None else suppressed
             columns.append(Column(column.name, error_type(column), _with_none(values, missing)))
         return columns
+
+    def columns_with_rounded(self) -> list[Column]:
+        """Return the typed columns, and the whole counts that people see where they are others."""
+        return self.typed_columns()
 
     # ---------------------------------------------------------------- comparison with other releases
 
