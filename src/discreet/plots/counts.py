@@ -373,7 +373,7 @@ def _colour(column: str | None, hues: list[str]) -> Spec:
     }  # fmt: skip
 
 
-def invisible_half_width(cells: Iterable[Mapping[str, Any]]) -> int | None:
+def invisible_half_width(cells: Iterable[Spec]) -> int | None:
     """Return the largest half width of the intervals if even the widest is too short to see in the chart, else None.
 
     >>> near, far = ({"status": "A", "count": count, "low": count - 3, "high": count + 3} for count in (7, 7000))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from ...errors import Unsupported
 from ...ledger.budget import short
@@ -23,7 +22,17 @@ from ..tables.columns import STATUS_MEANING
 from ..tables.levelled_counts import ROUNDED_COLUMN, ROUNDED_MEANING
 from ..tables.released import ReleasedTable
 from ..tables.typed_columns import Column
-from .workbook import MAX_CELL_CHARACTERS, Formats, cell_text, print_on_wide_pages, prose, sheet_names, workbook
+from .workbook import (
+    MAX_CELL_CHARACTERS,
+    Format,
+    Formats,
+    Sheet,
+    cell_text,
+    print_on_wide_pages,
+    prose,
+    sheet_names,
+    workbook,
+)
 
 #: Limit of Excel: rows of a sheet, less those over the data.
 MAX_ROWS = 1_048_574
@@ -61,7 +70,7 @@ def write_excel(release: Release, path: Path) -> Path:
 # ------------------------------------------------------------------------------------------------ the table to read
 
 
-def _front(sheet: Any, release: Release, table: ReleasedTable, data_name: str, formats: Formats) -> None:
+def _front(sheet: Sheet, release: Release, table: ReleasedTable, data_name: str, formats: Formats) -> None:
     """Write the table as people read it: title, question, edition, the counts, source and privacy."""
     title = release.title if len(release.tables) == 1 else table.title
     sheet.write_string(0, 0, cell_text(title), formats["title"])
@@ -84,7 +93,7 @@ def _front(sheet: Any, release: Release, table: ReleasedTable, data_name: str, f
     sheet.hide_gridlines(2)
 
 
-def _cross(sheet: Any, crossed: Crossing, top: int, formats: Formats) -> tuple[int, int]:
+def _cross(sheet: Sheet, crossed: Crossing, top: int, formats: Formats) -> tuple[int, int]:
     """Write a cross-table, each count with its interval in the next column; return the line and the width after it."""
     width = 1 + 2 * len(crossed.columns)
     sheet.merge_range(top, 1, top, width - 1, "", formats["over"])
@@ -113,7 +122,7 @@ def _cross(sheet: Any, crossed: Crossing, top: int, formats: Formats) -> tuple[i
     return top + 3 + len(crossed.lines), width
 
 
-def _list(sheet: Any, table: ReleasedTable, top: int, formats: Formats) -> tuple[int, int]:
+def _list(sheet: Sheet, table: ReleasedTable, top: int, formats: Formats) -> tuple[int, int]:
     """Write one count on each line with its interval; return the line and the width after the list."""
     names = [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
     rows = table.rows_for_people(_MAX_LISTED)
@@ -134,7 +143,9 @@ def _list(sheet: Any, table: ReleasedTable, top: int, formats: Formats) -> tuple
     return top + 1 + len(rows), len(names) + 2
 
 
-def _count(sheet: Any, line: int, column: int, row: Mapping[str, object] | None, number: Any, interval: Any) -> int:
+def _count(
+    sheet: Sheet, line: int, column: int, row: Mapping[str, object] | None, number: Format, interval: Format
+) -> int:
     """Write a count and its interval, or the remark on a count without noise; return the length of the interval."""
     count, _, ends = ("", "", "") if row is None else figure(row).partition("\n")
     value = None if row is None else row["count"]
@@ -170,7 +181,7 @@ def _privacy(release: Release) -> str:
 # ------------------------------------------------------------------------------------------------ data and guarantee
 
 
-def _data(sheet: Any, columns: list[Column], meanings: Mapping[str, str], formats: Formats) -> None:
+def _data(sheet: Sheet, columns: list[Column], meanings: Mapping[str, str], formats: Formats) -> None:
     """Write all columns of a table, the meaning of each over its heading."""
     for k, column in enumerate(columns):
         cell_format = formats[column.type]
@@ -191,7 +202,7 @@ def _data(sheet: Any, columns: list[Column], meanings: Mapping[str, str], format
     print_on_wide_pages(sheet, (0, 1))
 
 
-def _guarantee(sheet: Any, release: Release, formats: Formats) -> None:
+def _guarantee(sheet: Sheet, release: Release, formats: Formats) -> None:
     sheet.set_column(0, 0, 24)
     sheet.set_column(1, 1, 110)
     for line, (name, text) in enumerate(_lines(release)):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from ...errors import Unsupported
 from ...plots.counts import label
@@ -12,7 +11,7 @@ from ...report import Bullets, Json
 from ...wording import percent, plural
 from ..editions.compare import EditionComparison
 from .excel import MAX_ROWS
-from .workbook import Formats, cell_text, print_on_wide_pages, prose, sheet_names, workbook
+from .workbook import Book, Formats, Sheet, cell_text, print_on_wide_pages, prose, sheet_names, workbook
 
 #: Largest number of lines of the chart; the sheet has the counts of all groups.
 MAX_CHART_LINES = 8
@@ -51,7 +50,7 @@ def whole_counts(comparison: EditionComparison, table: int) -> list[list[int | N
     return editions
 
 
-def _changes(sheet: Any, comparison: EditionComparison, table: int, formats: Formats) -> None:
+def _changes(sheet: Sheet, comparison: EditionComparison, table: int, formats: Formats) -> None:
     """Write every change with its interval, and highlight those that noise does not explain."""
     keys, level = comparison.keys(table), percent(comparison.level, 6)
     lines = list(_change_lines(comparison, table))
@@ -98,7 +97,7 @@ def _change_lines(comparison: EditionComparison, table: int) -> Iterator[tuple[l
             yield [*cells, (explained, "answer")], is_marked
 
 
-def _write_line(sheet: Any, line: int, cells: Sequence[_Cell], is_marked: bool, formats: Formats) -> None:
+def _write_line(sheet: Sheet, line: int, cells: Sequence[_Cell], is_marked: bool, formats: Formats) -> None:
     for k, (value, kind) in enumerate(cells):
         look = formats[f"marked {kind}" if is_marked else kind]
         if isinstance(value, int | float):
@@ -109,7 +108,7 @@ def _write_line(sheet: Any, line: int, cells: Sequence[_Cell], is_marked: bool, 
             sheet.write_blank(line, k, None, look)
 
 
-def _counts(book: Any, sheet: Any, comparison: EditionComparison, table: int, formats: Formats) -> None:
+def _counts(book: Book, sheet: Sheet, comparison: EditionComparison, table: int, formats: Formats) -> None:
     """Write the counts of every edition side by side, and chart those of the first groups."""
     keys, counts = comparison.keys(table), whole_counts(comparison, table)
     first = comparison.tables[table][0].table
@@ -134,7 +133,9 @@ def _counts(book: Any, sheet: Any, comparison: EditionComparison, table: int, fo
     print_on_wide_pages(sheet, (_TOP - 1, _TOP - 1))
 
 
-def _chart_lines(rows: Sequence[Mapping[str, object]], by: Sequence[str], is_summed_over: Any) -> list[int]:
+def _chart_lines(
+    rows: Sequence[Mapping[str, object]], by: Sequence[str], is_summed_over: Callable[[Mapping[str, object], int], bool]
+) -> list[int]:
     """Return the numbers of the rows to chart: totals if there are few enough, else the first groups."""
     levels: dict[tuple[bool, ...], list[int]] = {}
     for k, row in enumerate(rows):
@@ -143,7 +144,7 @@ def _chart_lines(rows: Sequence[Mapping[str, object]], by: Sequence[str], is_sum
     return max(fitting, key=len) if fitting else list(range(min(MAX_CHART_LINES, len(rows))))
 
 
-def _chart(book: Any, sheet: Any, comparison: EditionComparison, table: int, lines: Sequence[int]) -> None:
+def _chart(book: Book, sheet: Sheet, comparison: EditionComparison, table: int, lines: Sequence[int]) -> None:
     """Chart the counts of these lines over the editions, next to the table."""
     width = len(comparison.keys(table))
     last = width + len(comparison.names) - 1
@@ -167,7 +168,7 @@ def _chart(book: Any, sheet: Any, comparison: EditionComparison, table: int, lin
     sheet.insert_chart(_TOP, last + 2, chart)
 
 
-def _guarantee(sheet: Any, comparison: EditionComparison, formats: Formats) -> None:
+def _guarantee(sheet: Sheet, comparison: EditionComparison, formats: Formats) -> None:
     """Write how to read the changes, and the guarantee of each edition."""
     sheet.set_column(0, 0, 24)
     sheet.set_column(1, 1, 110)

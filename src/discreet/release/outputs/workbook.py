@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...errors import MissingExtra
 from ...plots.chart import printable
@@ -48,12 +48,17 @@ _FORMATS: Mapping[str, Mapping[str, object]] = {
     "marked percent": {"bold": True, "bg_color": "#FFE699", "num_format": '+0.0"%";-0.0"%"'},
 }
 
+#: Objects of XlsxWriter, which is imported when it is needed: a workbook, a sheet, a format.
+Book: TypeAlias = Any
+Sheet: TypeAlias = Any
+Format: TypeAlias = Any
+
 #: The formats of a workbook by name.
-Formats = Mapping[str, Any]
+Formats = Mapping[str, Format]
 
 
 @contextmanager
-def workbook(path: Path, title: str, time: str) -> Iterator[tuple[Any, Formats]]:
+def workbook(path: Path, title: str, time: str) -> Iterator[tuple[Book, Formats]]:
     """Open a new workbook with its formats; it is written at the end. The same content gives the same file."""
     try:
         writer = import_module("xlsxwriter")
@@ -99,7 +104,7 @@ def prose(text: str) -> str:
     return cell_text(re.sub(r"`([^`]+)`", r"\1", text))
 
 
-def print_on_wide_pages(sheet: Any, repeated_lines: tuple[int, int]) -> None:
+def print_on_wide_pages(sheet: Sheet, repeated_lines: tuple[int, int]) -> None:
     """Print a sheet across, as wide as the paper, with these lines on every page."""
     sheet.set_landscape()
     sheet.set_paper(9)  # A4

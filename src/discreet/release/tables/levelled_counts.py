@@ -31,7 +31,7 @@ from ..noise.weighted import chernoff, half_width, law_variance
 from .aligned import Aligned, AlignedLevels
 from .columns import IMPOSSIBLE, ErrorColumn
 from .csv_text import csv_decimals, csv_integers, csv_label, rounded_file
-from .released import ReleasedTable
+from .released import ReleasedTable, Row
 from .typed_columns import Column, error_type, group_column
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class LevelledTable(ReleasedTable):
         """
         return self._level_rows(range(len(self.measured)), most, self.combined, self.unit)
 
-    def rows_for_people(self, most: int | None = None) -> list[dict[str, Any]]:
+    def rows_for_people(self, most: int | None = None) -> list[Row]:
         return self._level_rows(range(len(self.measured)), most, self.rounded, 1)
 
     def _level_rows(

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from operator import add
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,10 @@ from .typed_columns import Column, error_type, group_column
 
 if TYPE_CHECKING:
     from .table import TablePlan
+
+
+#: Heading -> value of one count.
+Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +183,7 @@ class ReleasedTable:
         counts, flags = self.counts.reshape(-1)[:size].tolist(), self.status.reshape(-1)[:size].tolist()
         rows = []
         for k in range(size):
-            row: dict[str, Any] = {name: labels[c][k // many] for c, name in enumerate(self.by)}
+            row: Row = {name: labels[c][k // many] for c, name in enumerate(self.by)}
             if many > 1:
                 row["measure"] = self.measures[k % many]
             visible = flags[k] != SUPPRESSED
@@ -188,7 +192,7 @@ class ReleasedTable:
             rows.append(row)
         return rows
 
-    def rows_for_people(self, most: int | None = None) -> list[dict[str, Any]]:
+    def rows_for_people(self, most: int | None = None) -> list[Row]:
         """Return the rows with the counts that people see: whole numbers."""
         return self.rows(most)
 
