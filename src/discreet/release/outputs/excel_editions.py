@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ...errors import Unsupported
@@ -10,6 +10,7 @@ from ...plots.counts import label
 from ...report import Bullets, Json
 from ...wording import percent, plural
 from ..editions.compare import EditionComparison
+from ..tables.released import ReleasedTable
 from .excel import MAX_ROWS
 from .workbook import Book, Formats, Sheet, cell_text, print_on_wide_pages, prose, sheet_names, workbook
 
@@ -128,18 +129,17 @@ def _counts(book: Book, sheet: Sheet, comparison: EditionComparison, table: int,
             value = edition[line - _TOP]
             if value is not None:
                 sheet.write_number(line, k, value, formats["side total" if total else "integer"])
-    _chart(book, sheet, comparison, table, _chart_lines(rows, first.by, first.is_summed_over))
+    _chart(book, sheet, comparison, table, _chart_lines(first))
     sheet.freeze_panes(_TOP, len(keys))
     print_on_wide_pages(sheet, (_TOP - 1, _TOP - 1))
 
 
-def _chart_lines(
-    rows: Sequence[Mapping[str, object]], by: Sequence[str], is_summed_over: Callable[[Mapping[str, object], int], bool]
-) -> list[int]:
-    """Return the numbers of the rows to chart: totals if there are few enough, else the first groups."""
+def _chart_lines(table: ReleasedTable) -> list[int]:
+    """Return the numbers of the rows to chart: the level with the most lines that fit, else the first groups."""
+    rows, columns = table.rows_for_people(), range(len(table.by))
     levels: dict[tuple[bool, ...], list[int]] = {}
     for k, row in enumerate(rows):
-        levels.setdefault(tuple(is_summed_over(row, column) for column in range(len(by))), []).append(k)
+        levels.setdefault(tuple(table.is_summed_over(row, column) for column in columns), []).append(k)
     fitting = [lines for lines in levels.values() if len(lines) <= MAX_CHART_LINES]
     return max(fitting, key=len) if fitting else list(range(min(MAX_CHART_LINES, len(rows))))
 
