@@ -54,6 +54,7 @@ _NAMES_BY_MODULE = {
     ".release.bundle.verify": ("verify_bundle",),
     ".release.bundle.findings": ("BundleReport",),
     ".release.bundle.open": ("open_bundle",),
+    ".release.outputs.editions_excel": ("export_editions",),
     ".release.outputs.export": ("export",),
     ".release.editions.compare": ("compare_editions", "EditionComparison"),
     ".release.plan.request_file": ("open_request", "write_request", "RequestFile"),
@@ -102,7 +103,7 @@ __all__ = [
     # releasing counts of a table
     "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     "Dataset", "open_request", "write_request", "RequestFile", "open_bundle", "export",
-    "compare_editions", "EditionComparison",
+    "compare_editions", "EditionComparison", "export_editions",
     # collecting
     "perturb", "perturb_file", "PerturbedFile", "plan_collection", "CollectionPlan",
     "estimate", "estimate_files", "estimate_files_by", "Estimate", "Interval", "Band", "Joint", "Margin",

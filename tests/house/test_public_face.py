@@ -36,6 +36,7 @@ NAMES = {
     *("design", "design_each", "choose", "Choice", "requirements"),
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
     *("plan_release", "Plan", "release_counts", "Release", "ReleaseRequest", "Ledger", "verify_bundle", "BundleReport"),
+    "export_editions",
     *(
         "Dataset",
         "open_bundle",

@@ -230,7 +230,7 @@ def test_a_workbook_of_several_tables_has_a_sheet_to_read_for_each(book, tmp_pat
 def test_a_workbook_of_editions_highlights_what_noise_does_not_explain(book, tmp_path, totals):
     releases = [answered(book, edition=name, totals=totals, epsilon="1/2") for name in ("q1", "q2", "q3")]
     comparison = dc.compare_editions(releases)
-    read = openpyxl.load_workbook(dc.export(comparison, tmp_path / "year.xlsx")[0])
+    read = openpyxl.load_workbook(dc.export_editions(comparison, tmp_path / "year.xlsx"))
     assert read.sheetnames == ["Changes", "Counts", "Guarantee"] and len(read["Counts"]._charts) == 1
     rows, lines = comparison.rows(), list(read["Changes"].iter_rows(min_row=4))
     headings = [cell.value for cell in lines[0]]
@@ -246,7 +246,7 @@ def test_a_workbook_of_editions_highlights_what_noise_does_not_explain(book, tmp
             row["high"],
         )
     with refused(InvalidInput, "path"):
-        dc.export(comparison, tmp_path / "year.yaml")
+        dc.export_editions(comparison, tmp_path / "year.yaml")
 
 
 def test_a_change_beyond_noise_is_highlighted(book, tmp_path, monkeypatch):
@@ -254,7 +254,7 @@ def test_a_change_beyond_noise_is_highlighted(book, tmp_path, monkeypatch):
     monkeypatch.setattr(Made, "count", lambda self, plans: [np.full((one.groups.size, 1), 500) for one in plans])
     large = answered(book, edition="q2")
     comparison = dc.compare_editions([small, large])
-    sheet = openpyxl.load_workbook(dc.export(comparison, tmp_path / "year.xlsx")[0])["Changes"]
+    sheet = openpyxl.load_workbook(dc.export_editions(comparison, tmp_path / "year.xlsx"))["Changes"]
     lines = list(sheet.iter_rows(min_row=5))
     assert lines and all(cell.fill.fgColor.rgb == "FFFFE699" for line in lines for cell in line)
     assert sheet["A2"].value.startswith(f"Highlighted: {len(lines)} of {len(lines)} changes")

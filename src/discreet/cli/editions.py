@@ -21,25 +21,26 @@ def editions(
         str | None, typer.Option(help="The coverage of the intervals; default: the first bundle's.")
     ] = None,
     to: Annotated[
-        Path | None,
-        typer.Option(help="An Excel workbook to write (.xlsx): changes that noise does not explain, and a chart."),
+        list[Path] | None, typer.Option(help="A workbook to write: .xlsx, with a sheet for each table, and a chart.")
     ] = None,
     page: Page = None,
     json: Json = False,
 ) -> None:
     """Compare editions of the same counts: differences and growth, each with an interval, and a chart.
 
-    Example: `discreet editions 2026-Q1/ 2026-Q2/ 2026-Q3/ 2026-Q4/ --page year.html --to year.xlsx`
+    Example: `discreet editions 2026-Q1/ 2026-Q2/ 2026-Q3/ 2026-Q4/ --page year.html`
     """
     from ..release.editions.compare import compare_editions
-    from ..release.outputs.export import export as write
+    from ..release.outputs.editions_excel import export_editions
 
     refuse_unwritable(page, (".html",), "a page")
-    refuse_unwritable(to, (".xlsx",), "a workbook")
+    for file in to or []:
+        refuse_unwritable(file, (".xlsx",), "a workbook")
     comparison = compare_editions(folders, against=against, level=level)
-    if to is not None:
-        write(comparison, to)
+    files = [export_editions(comparison, file) for file in to or []]
     hand_over(comparison, page, json)
+    for file in [] if json else files:
+        say(f"written to {file}")
 
 
 def export(

@@ -1,4 +1,4 @@
-"""Export a release, or compared editions, for other programs; the ending of the file's name chooses the format."""
+"""Export a release for other programs; the ending of the file's name chooses the format."""
 
 from __future__ import annotations
 
@@ -9,32 +9,30 @@ from pathlib import Path
 
 from ...errors import InvalidInput
 from ...strict_json import read_json
-from ..bundle.contents import CHECKSUM_FILE, MALFORMED
+from ..bundle.contents import MALFORMED
 from ..bundle.frames import to_arrow
 from ..bundle.released import Release
-from ..editions.compare import EditionComparison
 from .csvw import ENDING, csvw_metadata, data_files
 from .excel import write_excel
-from .excel_editions import write_editions
 from .registry import registry_record, yaml_text
+from .target import refuse_folder_of
 
 #: Ending of a file's name -> the content of such a file.
 FORMS = {
-    ".xlsx": "an Excel workbook: the table to read, all data, the guarantee; also of compared editions (extra excel)",
+    ".xlsx": "an Excel workbook: the table to read, all data, and the guarantee (extra excel)",
     ".parquet": "one table as Parquet (extra frames)",
     ENDING: "the metadata of the CSV files (W3C CSVW), and copies of these beside it, named after it",
     ".yaml": "a record for the public registry of deployments of differential privacy",
 }
 
 
-def export(release: Release | EditionComparison, path: str | Path, *, table: int = 0) -> list[Path]:
-    """Export a release, or compared editions, in the format of the file's ending; return the files.
+def export(release: Release, path: str | Path, *, table: int = 0) -> list[Path]:
+    """Export a release in the format of the file's ending; return the files.
 
     Parameters
     ----------
     release
-        A release of :func:`discreet.release_counts`, or the bundle that :func:`discreet.open_bundle` returns; for .xlsx
-        also the editions that :func:`discreet.compare_editions` compares.
+        A release of :func:`discreet.release_counts`, or the bundle that :func:`discreet.open_bundle` returns.
     path
         The file: .xlsx, .parquet, counts.csv-metadata.json or .yaml. It is replaced if it exists. It must not be in the
         folder of a bundle, which would then fail its checks. CSV files are written next to their metadata, named after
@@ -57,17 +55,8 @@ def export(release: Release | EditionComparison, path: str | Path, *, table: int
     """
     file = Path(path)
     write = _writer(file)
-    if isinstance(release, EditionComparison) and write is not _excel:
-        raise InvalidInput.must_be("path", "a file whose name ends in .xlsx, for compared editions", file.name)
-    if not file.parent.is_dir():
-        raise InvalidInput(f"there is no folder {file.parent} to write {file.name} to.", "Make it first.")
-    if (file.parent / CHECKSUM_FILE).exists():
-        raise InvalidInput(
-            f"{file.parent} is a bundle, which no longer holds if a file is added.", "Choose another folder."
-        )
+    refuse_folder_of(file)
     try:
-        if isinstance(release, EditionComparison):
-            return [write_editions(release, file)]
         return write(release, file, table)
     except OSError as problem:
         why = problem.strerror or type(problem).__name__

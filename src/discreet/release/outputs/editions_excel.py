@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ...errors import Unsupported
+from ...errors import InvalidInput, Unsupported
 from ...plots.counts import label
 from ...report import Bullets, Json
 from ...wording import percent, plural
 from ..editions.compare import EditionComparison
 from ..tables.released import ReleasedTable
 from .excel import MAX_ROWS
+from .target import refuse_folder_of
 from .workbook import Book, Formats, Sheet, cell_text, print_on_wide_pages, prose, sheet_names, workbook
 
 #: Largest number of lines of the chart; the sheet has the counts of all groups.
@@ -24,8 +25,23 @@ _TOP = 4
 _Cell = tuple[Json, str]
 
 
-def write_editions(comparison: EditionComparison, path: Path) -> Path:
-    """Write compared editions as a workbook; the same releases give the same file."""
+def export_editions(comparison: EditionComparison, path: str | Path) -> Path:
+    """Write compared editions as an Excel workbook, which is replaced if it exists.
+
+    A sheet has every change, those that noise does not explain highlighted; one has the counts of all editions side by
+    side, with a chart; one has the guarantee. The same releases give the same file.
+
+    Parameters
+    ----------
+    comparison
+        The editions, as :func:`discreet.compare_editions` compares them.
+    path
+        The file, ending in .xlsx. It must not be in the folder of a bundle.
+    """
+    file = Path(path)
+    if file.suffix.lower() != ".xlsx":
+        raise InvalidInput.must_be("path", "a file whose name ends in .xlsx", file.name)
+    refuse_folder_of(file)
     for editions in comparison.tables:
         lines = editions[0].counts.size * len(comparison.pairs)
         if lines > MAX_ROWS - _TOP:
@@ -33,13 +49,13 @@ def write_editions(comparison: EditionComparison, path: Path) -> Path:
     many = len(comparison.tables) > 1
     suffixes = [f" {k}" if many else "" for k in range(1, len(comparison.tables) + 1)]
     time = str(comparison.releases[-1].ledger["time"])
-    with workbook(path, comparison.title, time) as (book, formats):
+    with workbook(file, comparison.title, time) as (book, formats):
         names = sheet_names([f"{what}{suffix}" for suffix in suffixes for what in ("Changes", "Counts")])
         for k in range(len(suffixes)):
             _changes(book.add_worksheet(names[2 * k]), comparison, k, formats)
             _counts(book, book.add_worksheet(names[2 * k + 1]), comparison, k, formats)
         _guarantee(book.add_worksheet("Guarantee"), comparison, formats)
-    return path
+    return file
 
 
 def whole_counts(comparison: EditionComparison, table: int) -> list[list[int | None]]:
@@ -83,13 +99,13 @@ def _change_lines(comparison: EditionComparison, table: int) -> Iterator[tuple[l
     """Yield the cells of each change, and True if noise does not explain it."""
     keys, counts = comparison.keys(table), whole_counts(comparison, table)
     rows = iter(comparison.rows(table))
-    for earlier, later in comparison.pairs:
-        for before, after in zip(counts[earlier], counts[later], strict=True):
+    marks = [change.beyond_noise.tolist() for change in comparison.changes[table]]
+    for (earlier, later), marked in zip(comparison.pairs, marks, strict=True):
+        for before, after, is_marked in zip(counts[earlier], counts[later], marked, strict=True):
             row = next(rows)
             group, low, high = row["group"], row["low"], row["high"]
             assert isinstance(group, Mapping)
             change = None if row["difference"] is None or before is None or after is None else after - before
-            is_marked = (isinstance(low, int) and low > 0) or (isinstance(high, int) and high < 0)
             explained = "" if change is None else "no" if is_marked else "yes"
             cells: list[_Cell] = [(label(group[key]), "text") for key in keys]
             cells += [(row["from"], "text"), (row["to"], "text"), (before, "integer"), (after, "integer")]
