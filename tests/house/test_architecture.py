@@ -299,7 +299,7 @@ ANY = {
         "engines.reference": 5, "estimation.algebra": 1, "estimation.solvers.large": 2, "exact.arrays": 1,
         "exact.bits": 5, "exact.inversion": 1, "exact.sampling": 9, "ledger.stores.postgres": 8,
         "optimise.lp.bounds": 2, "optimise.lp.highs": 9, "optimise.lp.program": 1, "optimise.lp.refinement": 6,
-        "optimise.lp.solver": 1, "pages.html": 2, "pages.pictures": 1, "release.outputs.excel": 4,
+        "optimise.lp.solver": 1, "pages.html": 2, "pages.pictures": 1, "release.outputs.workbook": 3,
         "release.bundle.frames": 4, "plots.chart": 6, "plots.counts": 4, "web.frame.rendering": 5, "plots.curves": 3,
         "plots.reconstruction": 1, "tabular": 2, "estimation.result": 1,
         "release.levels.overlapping": 2, "sources.engine": 4,
