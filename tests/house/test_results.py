@@ -74,7 +74,7 @@ def _explained() -> Result:
 
 
 def _estimate(folder: Path, method: Any = "mle") -> Any:
-    if method == "empirical-bayes":
+    if method in ("empirical-bayes", "g-model", "wavelet"):  # which need eight values
         return dc.estimate([60, 45, 30, 20, 10, 8, 6, 5, 9], dc.geometric(8, alpha="1/2"), method=method)
     return dc.estimate([60, 25, 40], dc.geometric(2, alpha="1/2"), method=method)
 
