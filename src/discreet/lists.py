@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -35,11 +35,10 @@ def read_list(values: object, what: str, items: str, argument: str | None = None
     """
     if isinstance(values, np.ma.MaskedArray) or not is_list(values):
         raise WrongType.must_be(what, f"a list of {items}", InWords(_in_words(values)), argument=argument)
-    assert isinstance(values, Iterable)
     return list(values)
 
 
-def is_list(values: object) -> bool:
+def is_list(values: object) -> TypeGuard[Iterable[Any]]:
     """Return whether this can be read as a list: it has items, and is neither text nor a mapping.
 
     >>> import numpy as np

@@ -446,7 +446,7 @@ def function(loss: LossFunction, name: str | None = None) -> Loss:
     >>> too_low.name, too_low.exact(3, 1), too_low.exact(1, 3)
     ('too low', Fraction(2, 1), Fraction(0, 1))
     """
-    title = name or getattr(loss, "__name__", type(loss).__name__)
+    title = name or str(getattr(loss, "__name__", type(loss).__name__))
     return _FunctionLoss(loss, "loss" if title == "<lambda>" else title)
 
 

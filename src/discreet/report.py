@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass
 from fractions import Fraction
 from functools import update_wrapper
 from importlib import import_module
@@ -248,9 +248,8 @@ class Result:
 
     def _headline(self) -> str:
         """Return the result in a few words, quickly: by default its plain fields."""
-        if not is_dataclass(self):
-            return "a result"
-        values = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
+        fields: Mapping[str, Field[object]] = getattr(self, "__dataclass_fields__", {})
+        values = {name: getattr(self, name) for name, one in fields.items() if one.repr}
         named = {name: value for name, value in values.items() if isinstance(value, str | int | float | Fraction)}
         texts = {name: f"{value:.6g}" if isinstance(value, float) else str(value) for name, value in named.items()}
         words = ", ".join(f"{name} = {text}" for name, text in texts.items() if text)

@@ -51,12 +51,18 @@ class WideNoise:
     @classmethod
     def of(cls, channel: Channel) -> WideNoise | None:
         """Return the noise of a channel, if it is truncated geometric noise; None for others."""
-        kernel = getattr(channel.source, "kernel", None)
+        kernel: Kernel | None = getattr(channel.source, "kernel", None)
         alpha = None if kernel is None else kernel.geometric_ratio
+        noise = None if kernel is None else kernel.noise
         n = channel.shape[0] - 1
-        if alpha is None or n < 2 or not (channel.inputs.is_line and channel.inputs == channel.outputs):
+        if (
+            alpha is None
+            or noise is None
+            or n < 2
+            or not (channel.inputs.is_line and channel.inputs == channel.outputs)
+        ):
             return None
-        return cls(n, alpha) if kernel.noise.clamp == kernel.noise.truths == channel.inputs.ends else None
+        return cls(n, alpha) if noise.clamp == noise.truths == channel.inputs.ends else None
 
     # ------------------------------------------------------------------------------------------------ losses
 

@@ -272,7 +272,7 @@ def test_a_settled_module_is_not_two_rooms() -> None:
 ANY = {
     "what somebody gives: arrays, data frames, lists, objects of their own": {
         "channels": 1, "checking": 2, "collect.client": 1, "collect.estimate_files": 2, "collect.readings": 9,
-        "comparison.comparing": 2, "lists": 1, "losses": 2,
+        "comparison.comparing": 2, "lists": 2, "losses": 2,
         "engines.arrow.source": 3, "engines.arrow.tables": 20, "estimation.intervals.questions": 2,
         "estimation.groups": 7, "estimation.model.problem": 3, "estimation.model.reports": 3,
         "estimation.statistics": 1, "exact.integers": 2, "mechanisms.matrices": 7, "mechanisms.response": 1,
@@ -326,7 +326,7 @@ def test_any_stands_only_where_foreign_objects_come_in() -> None:
     uses = {name: facts(name).uses_of_any for name in MODULES}
     # name the type, or say above why not
     assert {name or "discreet": n for name, n in uses.items() if n > allowed.get(name, 0)} == {}
-    assert set(allowed) <= set(MODULES) and sum(allowed.values()) <= 438
+    assert set(allowed) <= set(MODULES) and sum(allowed.values()) <= 439
     assert uses_of_any(list(ast.walk(ast.parse("def f(x: Any, y: list[Any]) -> int: ...")))) == 2
 
 
