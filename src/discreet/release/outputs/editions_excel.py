@@ -37,6 +37,17 @@ def export_editions(comparison: EditionComparison, path: str | Path) -> Path:
         The editions, as :func:`discreet.compare_editions` compares them.
     path
         The file, ending in .xlsx. It must not be in the folder of a bundle.
+
+    Examples
+    --------
+    >>> import discreet as dc, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "visits.csv").write_text("site\\n1\\n")
+    >>> _ = dc.Ledger.create(folder / "visits.ledger", dataset="visits", unit="row", epsilon=2)
+    >>> fields = dict(data=folder / "visits.csv", unit="row", epsilon=1, ledger=folder / "visits.ledger")
+    >>> editions = [dc.release_counts("SELECT COUNT(*) FROM visits", edition=name, **fields) for name in ("a", "b")]
+    >>> dc.export_editions(dc.compare_editions(editions), folder / "year.xlsx").name
+    'year.xlsx'
     """
     file = Path(path)
     if file.suffix.lower() != ".xlsx":
