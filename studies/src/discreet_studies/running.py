@@ -25,6 +25,7 @@ from discreet.report import (
     TextTable,
     stamped,
 )
+from discreet.tabular import Columns, Tabular
 from discreet.utility import transport_solver
 from discreet.wording import listed, plural
 
@@ -38,7 +39,7 @@ FORMATS = ("png", "svg", "pdf", "html")
 
 
 @dataclass(frozen=True, eq=False)
-class StudyResult(Result):
+class StudyResult(Tabular, Result):
     """The results of a study. Made by :func:`discreet.study`.
 
     Attributes
@@ -76,6 +77,16 @@ class StudyResult(Result):
     def claims(self) -> tuple[Claim, ...]:
         """All claims with their verdicts, in the paper's order."""
         return tuple(claim for results in self.results.values() for claim in results.claims)
+
+    def data_columns(self) -> Columns:
+        """Return a row for each claim: where the paper says it, what was measured, and the verdict."""
+        rows = [_plain(claim) for claim in self.claims]
+        return {
+            name: [row[name] for row in rows] for name in ("key", "place", "statement", "measured", "verdict", "why")
+        }
+
+    def _headline(self) -> str:
+        return f"{self.study.name}, {plural(len(self.claims), 'claim')}, {'quick' if self.quick else 'full'}"
 
     def save(self, folder: str | Path, formats: Sequence[str] = FORMATS) -> Path:
         """Write charts, data, claims (also as JSON) and a page into a folder, which is created if needed.
