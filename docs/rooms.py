@@ -14,7 +14,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
 ORDER = (
     "errors", "studies", "system", "strict_json", "wording", "unit", "report", "addresses", "databases", "sources", "exact", "spaces", "privacy", "mechanism",
     "channels",
-    "losses", "properties", "requirements", "checking", "utility", "mechanisms", "ptables", "matrix_text", "files", "explanation", "optimise",
+    "losses", "properties", "requirements", "checking", "utility", "mechanisms", "ptables", "matrix_text", "space_files", "files", "explanation", "optimise",
     "plots", "pages", "comparison", "estimation", "questions", "engines", "ledger", "datasets", "release", "verification", "collect",
     "demonstration", "web", "cli",
 )  # fmt: skip

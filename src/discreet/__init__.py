@@ -14,7 +14,18 @@ from importlib import import_module
 from typing import Any
 
 _ROOMS = {
-    ".spaces": ("Counts", "Integers", "Grid", "Labels", "ProductSpace"),
+    ".spaces": (
+        "Counts",
+        "Integers",
+        "Grid",
+        "Labels",
+        "Range",
+        "Ring",
+        "Graph",
+        "Tree",
+        "MetricSpace",
+        "ProductSpace",
+    ),
     ".mechanism": ("Mechanism",),
     ".mechanisms.geometric": ("geometric", "two_sided_geometric"),
     ".mechanisms.projective": ("projective_response", "response", "share_variance"),
@@ -83,7 +94,7 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
     # where values live
-    "Counts", "Integers", "Grid", "Labels", "ProductSpace",
+    "Counts", "Integers", "Grid", "Labels", "Range", "Ring", "Graph", "Tree", "MetricSpace", "ProductSpace",
     # mechanisms
     "Mechanism", "geometric", "two_sided_geometric", "randomized_response", "projective_response", "response",
     "share_variance", "uniform",

@@ -25,7 +25,7 @@ _OPTIONS: dict[Parameter, tuple[tuple[str, ...], bool]] = {
     "n": (("n",), True),
     "privacy": (("alpha", "epsilon"), True),
     "epsilon": (("epsilon",), True),
-    "space": (("n", "labels", "grid"), True),
+    "space": (("n", "labels", "grid", "space"), True),
     "grid": (("grid",), True),
     "sigma2": (("sigma2",), True),
     "border": (("border",), False),
@@ -36,6 +36,12 @@ _OPTIONS: dict[Parameter, tuple[tuple[str, ...], bool]] = {
     "q": (("q",), False),
 }
 
+
+#: A space with any distance.
+SpaceFile = Annotated[
+    str | None,
+    typer.Option(help="A file of a metric space: .json (a description), or .csv (a matrix of distances, or edges)."),
+]
 
 #: Notation of a map.
 GRIDS = "ROWSxCOLSxCELL in metres, such as 30x30x150, or a box of degrees, SOUTH,WEST,NORTH,EASTxCELL"
@@ -84,6 +90,7 @@ def design(
         typer.Option(help=f"For {_for('labels')}: the answers, comma separated, or @FILE with one on each line."),
     ] = None,
     grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRIDS}.")] = None,
+    space: SpaceFile = None,
     border: Annotated[str | None, typer.Option(help=f"For {_for('border')}: remap (default) or normalise.")] = None,
     ptable: Annotated[bool, typer.Option("--ptable", help="Design a p-table instead of a mechanism.")] = False,
     reach: Annotated[int | None, typer.Option(help=f"For --ptable and {_for('reach')}: the largest error D.")] = None,
@@ -118,7 +125,7 @@ def design(
     named = {
         "labels": labels, "grid": grid, "border": border, "reach": reach, "stay": stay, "variance": variance, "js": js,
         "kind": kind, "keys": keys, "sigma2": sigma2, "base": base, "below": below,
-        "q": q,
+        "q": q, "space": space,
     }  # fmt: skip
     if ptable:
         from .ptable import design_table
@@ -210,6 +217,8 @@ def _build(family: Family, given: dict[str, Any]) -> Mechanism:
     """Call the family with its options; refuse options that it does not take."""
     from ..errors import InvalidInput
 
+    if given["space"] is not None and family.name == "geometric":
+        family = FAMILIES["metric_geometric"]
     allowed = {option for name in family.parameters for option in _OPTIONS[name][0]}
     for option, value in given.items():
         if value is not None and option not in allowed:
@@ -249,19 +258,23 @@ def _named_choice(option: str, text: object) -> Any:
     return text
 
 
-def space_of(n: int | None, labels: str | None, grid: str | None) -> Space:
+def space_of(n: int | None, labels: str | None, grid: str | None, space: str | None = None) -> Space:
     """Return the true values that the options of a verb describe: exactly one of them."""
     from ..errors import InvalidInput
 
-    if sum(value is not None for value in (n, labels, grid)) != 1:
-        raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.", argument="n")
-    made: Space = _space({"n": n, "labels": labels, "grid": grid})
+    given = {"n": n, "labels": labels, "grid": grid, "space": space}
+    if sum(value is not None for value in given.values()) != 1:
+        raise InvalidInput("give exactly one of -n (counts 0..n), --labels, --grid and --space.", argument="n")
+    made: Space = _space(given)
     return made
 
 
 def _space(given: dict[str, Any]) -> Any:
+    from ..space_files import read_space
     from ..spaces import Counts, Labels
 
+    if given["space"] is not None:
+        return read_space(given["space"])
     if given["labels"] is not None:
         return Labels(_labels(given["labels"]))
     return Counts(given["n"]) if given["n"] is not None else _grid(given["grid"])
@@ -325,6 +338,7 @@ def compare(
     n: Annotated[int | None, typer.Option("-n", "--largest", help="The largest count; of the files if given.")] = None,
     alpha: Alpha = None,
     epsilon: Epsilon = None,
+    space: SpaceFile = None,
     families: Annotated[str | None, typer.Option(help=f"Names, comma separated: {_short_names()}.")] = None,
     loss: Annotated[str, typer.Option(help="Losses, comma separated: L0,L1,L2,L0_1 (beyond 1), L3 ...")] = "L0,L1,L2",
     report: Annotated[
@@ -357,12 +371,13 @@ def compare(
             added = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=["L0"])
             compared |= {row.name: row.mechanism for row in added.rows}
         comparison = put(n, families=compared, loss=_several(loss))
-    elif n is None:
+    elif n is None and space is None:
         raise InvalidInput(
             "give the largest count with -n, or files with mechanisms or matrices to compare.", argument="n"
         )
     else:
-        comparison = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=_several(loss))
+        values = space_of(n, None, None, space)
+        comparison = put(values, alpha=alpha, epsilon=epsilon, families=names, loss=_several(loss))
     if report is not None:
         comparison.save(report)
     hand_over(comparison, page, json)
@@ -389,6 +404,7 @@ def calibrate(
         typer.Option(help=f"For {_for('labels')}: the answers, comma separated, or @FILE with one on each line."),
     ] = None,
     grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRIDS}.")] = None,
+    space: SpaceFile = None,
     distance: Annotated[str | None, typer.Option(help="Mean distance between truth and report at most this.")] = None,
     truth: Annotated[str | None, typer.Option(help="Probability of reporting the truth at least this.")] = None,
     mean_error: Annotated[str | None, typer.Option(help="Mean absolute error at most this.")] = None,
@@ -417,9 +433,12 @@ def calibrate(
         _list("calibrate")
         return
     chosen = find_family(family)
-    space = space_of(n, labels, grid)
+    values = space_of(n, labels, grid, space)
+    if space is not None and chosen.name == "geometric":
+        chosen = FAMILIES["metric_geometric"]
     spaces = _OPTIONS[chosen.parameters[0]][0]
-    if not any({"n": n, "labels": labels, "grid": grid}[option] is not None for option in spaces):
+    described = {"n": n, "labels": labels, "grid": grid, "space": space}
+    if not any(described[option] is not None for option in spaces):
         raise InvalidInput(
             f"{chosen.written} needs {listed([_flag(one) for one in spaces], 'or')}.", argument=spaces[0]
         )
@@ -445,7 +464,7 @@ def calibrate(
         options["likelihood_ratio"], options["within"] = _pair(ratio, "--ratio", "R:D, such as 2:10")
     else:
         options[given[0].replace("-", "_")] = wishes[given[0]]
-    result = find(family, space, **options)
+    result = find(chosen.name, values, **options)
     if output is not None:
         result.mechanism.save(output)
     hand_over(result, page, json)

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ...channels import Channel
-from ...errors import InvalidInput, InWords, WrongType, arg
+from ...errors import InvalidInput, InWords, Unsupported, WrongType, arg
 from ...exact.rationals import SMALLEST_EPSILON, Number, as_fraction, bound_up, simplest_between, text_up
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
@@ -293,7 +293,7 @@ class _Search:
             return None
         try:
             return moved, self._met(moved)
-        except InvalidInput:  # the family knows its own limits
+        except (InvalidInput, Unsupported):  # the family knows its own limits
             return None
 
     def bracket(self, start: Fraction) -> tuple[Fraction, Fraction, bool]:
