@@ -27,9 +27,9 @@ from ...exact.tables import MOST_PLACES, Table
 from ...mechanism import Mechanism, read_count
 from ...privacy.certificate import Certificate, certify
 from ...report import Json
-from ...spaces import Counts
+from ...spaces import Counts, Space, completed, is_space
 from ..improve.targets import exact_weights
-from ..lp.bounds import gap_of
+from ..lp.bounds import figures_of_cost
 from ..lp.certification import Proved
 from ..lp.program import Request
 from ..lp.rays import by_report, solve_by_rays
@@ -38,6 +38,8 @@ from ..lp.solver import InfeasibleDesign, SolverFailed
 from .closed import Closed, closed_form
 from .conflicts import conflict, is_proved_infeasible
 from .members import cheapest_member
+from .on_spaces import design_on_space
+from .weights import read_weights
 
 #: Linear programs are solved up to this n; closed forms, and what looks at one report at a time, go further.
 LARGEST_PROGRAM = 400
@@ -57,6 +59,9 @@ def design(
     properties: object = (),
     prior: object = None,
     worst_case: bool = False,
+    notion: str | None = None,
+    outputs: object = None,
+    dilation: Number | None = None,
 ) -> Mechanism:
     """The mechanism with the least expected loss among all that are private and have the properties asked for.
 
@@ -68,7 +73,7 @@ def design(
     Parameters
     ----------
     n
-        The largest count, or a ``Counts`` space.
+        The largest count, or a ``Counts`` space; or any other finite space, such as ``Grid``, ``Graph`` or ``Labels``.
     alpha, epsilon
         The privacy; exactly one of them, alpha = e^-epsilon.
     delta
@@ -77,12 +82,21 @@ def design(
     loss
         "L0", "L1", "L2", a :class:`~discreet.losses.Loss`, or a matrix.
     properties
-        Codes of the seven (S RH RM CH CM F WH), requirements such as "bias<=0" (see :mod:`discreet.requirements`), or
+        On other spaces than counts RH, CH, F and WH make sense. On counts codes of the seven (S RH RM CH CM F WH), requirements such as "bias<=0" (see :mod:`discreet.requirements`), or
         objects; a list, or text such as "WH+CM".
     prior
-        How likely each truth is; uniform if not given.
+        How likely each truth is; uniform if not given. A mapping from values to weights, probabilities, or counts.
     worst_case
         Minimise the largest expected loss of any truth instead.
+    notion
+        "central" (adjacent values; the default for counts), "local" (any two; the default for labels) or "metric" (per
+        unit of distance; the default for maps and other distances).
+    outputs
+        What is reported, if not true values: a list of some of them, or another space with a matrix of losses.
+    dilation
+        Under the metric notion: 1 protects every pair for itself, the default up to 100 values. A larger one protects
+        the edges of a spanner, whose paths are at most that many times as long as the distance, at epsilon over that;
+        1.1 is the default beyond. The same edges at epsilon bound the least cost from below.
 
     Returns
     -------
@@ -100,14 +114,58 @@ def design(
 
     References
     ----------
-    [C] sections III and IV.
+    [C] sections III and IV. Bordenabe, Chatzikokolakis, Palamidessi 2014, for geo-indistinguishability.
 
     Examples
     --------
     >>> m = design(4, alpha="10/11", properties=["WH", "CM"])
     >>> m.certificate.details["cost"], m.certificate.details["certified"], m.certificate.ratio
     ('969/1250', 'rational vertex', Fraction(11, 10))
+    >>> from discreet.spaces import Grid
+    >>> m = design(Grid(2, 3, cell=100), epsilon="0.01", loss="L1")
+    >>> m.certificate.notion, round(m.certificate.details["cost_about"], 2), m.certificate.details["gap"] < 1e-4
+    ('metric', 82.11, True)
     """
+    space: Space | None
+    if is_space(n) and not getattr(n, "is_line", False):
+        space = completed(n)
+    elif outputs is not None or dilation is not None or notion not in (None, "central", "metric"):
+        space = Counts(read_count(n))
+    else:
+        space = None
+    if space is not None:
+        if as_fraction(delta, "delta"):
+            raise Unsupported(
+                "designs with a delta are for adjacent counts.", f"Leave {arg('delta')} out.", argument="delta"
+            )
+        return design_on_space(
+            space, notion=notion, alpha=alpha, epsilon=epsilon, loss=loss, properties=properties, prior=prior,
+            worst_case=worst_case, outputs=outputs, dilation=dilation,
+        )  # fmt: skip
+    if prior is not None and not worst_case:
+        prior = read_weights(prior, Counts(read_count(n)))
+    made = _design_for_counts(
+        n, alpha=alpha, epsilon=epsilon, delta=delta, loss=loss, properties=properties, prior=prior,
+        worst_case=worst_case,
+    )  # fmt: skip
+    if notion != "metric":
+        return made
+    judged = certify(made.kernel, made.inputs, "metric", details=made.certificate.details)  # steps are adjacent counts
+    return replace(made, certificate=judged)
+
+
+def _design_for_counts(
+    n: object,
+    *,
+    alpha: Number | None,
+    epsilon: Number | None,
+    delta: Number,
+    loss: object,
+    properties: object,
+    prior: object,
+    worst_case: bool,
+) -> Mechanism:
+    """The design for adjacent counts, for which there are closed forms and exact vertices."""
     request, stated = read_request(
         n, alpha=alpha, epsilon=epsilon, delta=delta, loss=loss, properties=properties, prior=prior,
         worst_case=worst_case,
@@ -237,7 +295,7 @@ def _from_closed(request: Request, closed: Closed) -> Mechanism:
     if request.requirements and (request.n + 1) ** 2 <= MOST_PLACES:
         _refuse_unmet(request, Channel(space, space, _Handed(space, closed.kernel)))
     cost = closed.cost if isinstance(closed.cost, Fraction) else Fraction(closed.cost)
-    details = {"certified": "closed form", "form": closed.name, **figures(cost, cost)}
+    details = {"certified": "closed form", "form": closed.name, **figures_of_cost(cost, cost)}
     certificate = certify(closed.kernel, space, ratio=1 / request.alpha, details=details)
     return _mechanism(request, closed.kernel, certificate)
 
@@ -262,7 +320,7 @@ def _refuse_unmet(request: Request, channel: Channel) -> None:
 def _proved(request: Request, proved: Proved, bound: float, form: str | None = None) -> Mechanism:
     cost = exact_cost(proved.table, request)
     least = min(Fraction(bound), cost)
-    details = {"certified": proved.how, **({} if form is None else {"form": form}), **figures(cost, least)}
+    details = {"certified": proved.how, **({} if form is None else {"form": form}), **figures_of_cost(cost, least)}
     if proved.mixing:
         details["mixing"] = float_up(proved.mixing)
         details["rounded_to_bits"] = proved.table.totals[0].bit_length() - 1
@@ -281,17 +339,6 @@ def exact_cost(table: Table, request: Request) -> Fraction:
         return utility.cost(table, request.loss, prior, worst, exact=True)
     except Unsupported:
         return Fraction(utility.cost(table, request.loss, prior, worst))
-
-
-def figures(cost: Fraction, least: Fraction) -> dict[str, Json]:
-    """What a certificate says about the cost."""
-    shown = written_out(cost)
-    return {
-        **({"cost": shown} if shown is not None else {}),
-        "cost_about": float(cost),
-        "least": float_down(least) + 0.0,  # not -0.0
-        "gap": float_up(gap_of(cost, float(least))) if cost != least else 0.0,
-    }
 
 
 def _mechanism(request: Request, kernel: Kernel, certificate: Certificate) -> Mechanism:
