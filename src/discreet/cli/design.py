@@ -91,6 +91,12 @@ def design(
     ] = None,
     grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRIDS}.")] = None,
     space: SpaceFile = None,
+    notion: Annotated[
+        str | None, typer.Option(help="For designs: central (adjacent values), local (any two) or metric.")
+    ] = None,
+    dilation: Annotated[
+        str | None, typer.Option(help="For designs on many values: how much longer paths of the spanner may be, 1.1.")
+    ] = None,
     border: Annotated[str | None, typer.Option(help=f"For {_for('border')}: remap (default) or normalise.")] = None,
     ptable: Annotated[bool, typer.Option("--ptable", help="Design a p-table instead of a mechanism.")] = False,
     reach: Annotated[int | None, typer.Option(help=f"For --ptable and {_for('reach')}: the largest error D.")] = None,
@@ -121,7 +127,9 @@ def design(
     from ..errors import InvalidInput
 
     refuse_unwritable(page, (".html",), "a page")
-    wishes = {"loss": loss, "properties": properties, "delta": delta, "prior": prior}
+    wishes = {
+        "loss": loss, "properties": properties, "delta": delta, "prior": prior, "notion": notion, "dilation": dilation
+    }  # fmt: skip
     named = {
         "labels": labels, "grid": grid, "border": border, "reach": reach, "stay": stay, "variance": variance, "js": js,
         "kind": kind, "keys": keys, "sigma2": sigma2, "base": base, "below": below,
@@ -140,25 +148,29 @@ def design(
     _refuse_files(output, plot)
     choice = None
     if family is None:
-        stray = next((option for option, value in named.items() if value is not None), None)
+        places = ("labels", "grid", "space")
+        stray = next((option for option, value in named.items() if value is not None and option not in places), None)
         if stray is not None:
             raise InvalidInput(f"{_flag(stray)} goes with a --family.", "`--family list` lists them.", argument=stray)
-        if n is None:
+        if n is None and all(named[option] is None for option in places):
             raise InvalidInput("give the largest count with -n, or a --family.", argument="n")
+        values = space_of(n, labels, grid, space)
         options = {
             "alpha": alpha, "epsilon": epsilon, "delta": delta or 0, "loss": loss or "L0",
-            "properties": properties or (), "prior": _prior(prior, n), "worst_case": worst_case,
+            "properties": properties or (), "prior": _prior(prior, (values.size or 1) - 1), "worst_case": worst_case,
         }  # fmt: skip
+        if explain and n is None:
+            raise InvalidInput("--explain is for designs of counts, with -n.", argument="explain")
         with waiting("looking for the best mechanism"):
             if explain:
                 from ..optimise.design.chooser import choose
 
-                choice = choose(n, **options)
+                choice = choose(values, **options)
                 mechanism = choice.mechanism
             else:
                 from ..optimise.design.designing import design as find
 
-                mechanism = find(n, **options)
+                mechanism = find(values, notion=notion, dilation=dilation, **options)
     else:
         del wishes["delta"]  # some families take one
         _refuse_wishes(wishes, worst_case, explain, "A --family is made as it is: leave one of the two out")

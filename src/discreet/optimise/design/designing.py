@@ -21,12 +21,10 @@ from ...exact.rationals import (
     log_bounds,
     read_alpha,
     read_epsilon,
-    written_out,
 )
 from ...exact.tables import MOST_PLACES, Table
 from ...mechanism import Mechanism, read_count
 from ...privacy.certificate import Certificate, certify
-from ...report import Json
 from ...spaces import Counts, Space, completed, is_space
 from ..improve.targets import exact_weights
 from ..lp.bounds import figures_of_cost
@@ -82,8 +80,8 @@ def design(
     loss
         "L0", "L1", "L2", a :class:`~discreet.losses.Loss`, or a matrix.
     properties
-        On other spaces than counts RH, CH, F and WH make sense. On counts codes of the seven (S RH RM CH CM F WH), requirements such as "bias<=0" (see :mod:`discreet.requirements`), or
-        objects; a list, or text such as "WH+CM".
+        Codes of the seven (S RH RM CH CM F WH), requirements such as "bias<=0" (see :mod:`discreet.requirements`), or
+        objects; a list, or text such as "WH+CM". On values without an order RH, CH, F and WH make sense.
     prior
         How likely each truth is; uniform if not given. A mapping from values to weights, probabilities, or counts.
     worst_case

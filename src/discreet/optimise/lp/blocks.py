@@ -25,7 +25,7 @@ import numpy as np
 from ...exact.arrays import FloatArray, IntArray
 
 #: Steps keep this share of the distance to the boundary.
-_STEP = 0.99
+_STEP = 0.97
 
 #: Shares of epsilon at which the first point is built; the last is strictly private.
 _SAFE_SHARE = 0.5
@@ -33,11 +33,23 @@ _SAFE_SHARE = 0.5
 #: Least slack of the first point, relative to the probability.
 _LEAST_SLACK = 1e-3
 
+#: While cost and bound differ by more than this, many blocks are factored in single precision, and refined.
+_QUICK_GAP, _MANY_BLOCKS = 0.05, 150
+
+#: Shares of the diagonal that are added to it: a grain of regularity in each precision.
+_GRAIN, _QUICK_GRAIN = 1e-14, 1e-6
+
 #: Corrections of a direction towards equal products.
 CORRECTIONS = 5
 
 #: Times that Newton's equations are solved for what rounding left of them.
 REFINEMENTS = 6
+
+#: Gap of the point that is kept for a start of the program with other factors.
+EARLIER = 0.3
+
+#: Steps shorter than this lead nowhere, and sums of probabilities are this close to one at the end.
+_SHORTEST_STEP, _SUMS_TOLERANCE = 1e-10, 1e-9
 
 #: Iterations after which the search ends.
 MAX_ITERATIONS = 80
@@ -106,23 +118,28 @@ class _Pattern:
 class _Newton:
     """The matrices H_y of one point, inverted, and the sum of the inverses over the coupled variables."""
 
-    def __init__(self, program: BlockProgram, weights: FloatArray, pattern: _Pattern) -> None:
-        from scipy.linalg.lapack import dpotrf, dpotri
+    def __init__(self, program: BlockProgram, weights: FloatArray, pattern: _Pattern, quick: bool) -> None:
+        from scipy.linalg import blas, lapack
 
+        factor, invert = (lapack.spotrf, lapack.spotri) if quick else (lapack.dpotrf, lapack.dpotri)
+        self._multiply = blas.ssymv if quick else blas.dsymv
+        self._kind: type[np.floating] = np.float32 if quick else np.float64
         n, size = len(program.cost), program.size
         self._inverses = []
         total = np.zeros((size, size), order="F")
         entries = np.asarray(pattern.entries @ weights.T)
-        entries[pattern.diagonal] *= 1 + 1e-14  # a grain of regularity
+        entries[pattern.diagonal] *= 1 + (_QUICK_GRAIN if quick else _GRAIN)
         for column in entries.T:
-            matrix = np.zeros(size * size)
+            matrix = np.zeros(size * size, self._kind)
             matrix[pattern.places] = column
-            factored, bad = dpotrf(matrix.reshape(size, size).T, lower=1, overwrite_a=1, clean=0)
+            factored, bad = factor(matrix.reshape(size, size).T, lower=1, overwrite_a=1, clean=0)
             if bad:
                 raise np.linalg.LinAlgError("a block is not positive definite")
-            inverse, _ = dpotri(factored, lower=1, overwrite_c=1)
+            inverse, _ = invert(factored, lower=1, overwrite_c=1)
             self._inverses.append(inverse)
             total += inverse
+        if not np.isfinite(total).all():
+            raise np.linalg.LinAlgError("an inverse is too large")
         coupled = total[:n, :n]
         coupled = coupled + np.tril(coupled, -1).T
         self._scale = 1 / np.sqrt(np.diagonal(coupled))
@@ -130,13 +147,132 @@ class _Newton:
 
     def apply(self, right: FloatArray) -> FloatArray:
         """H_y^-1 for each block."""
-        from scipy.linalg.blas import dsymv
-
-        return np.array([dsymv(1.0, one, row, lower=1) for one, row in zip(self._inverses, right, strict=True)])
+        rows = right.astype(self._kind)
+        pairs = zip(self._inverses, rows, strict=True)
+        return np.array([self._multiply(1.0, one, row, lower=1) for one, row in pairs], dtype=float)
 
     def couple(self, right: FloatArray) -> FloatArray:
         """The inverse of the sum of all H_y^-1."""
         return np.asarray(self._scale * np.linalg.solve(self._coupled, self._scale * right))
+
+
+class _Operators:
+    """A program in the numbers that Newton's method uses, with costs of at most one."""
+
+    def __init__(self, program: BlockProgram, tolerance: float) -> None:
+        from scipy.sparse import csr_array
+
+        self.program, self.tolerance = program, tolerance
+        self.n, self.size, edges = len(program.cost), program.size, len(program.tail)
+        row = np.arange(edges)
+        values, places = np.r_[program.factor, -np.ones(edges)], np.r_[program.head, program.tail]
+        self._transposed = csr_array((values, (places, np.r_[row, row])), shape=(self.size, edges))
+        self.pattern = _Pattern(program)
+        self.cost = np.zeros((program.cost.shape[1], self.size))
+        self.cost[:, : self.n] = program.cost.T
+        self.scale = max(float(np.abs(self.cost).max()), 1e-300)
+        self.cost /= self.scale
+
+    def slack(self, v: FloatArray) -> FloatArray:
+        """A v of each block."""
+        program = self.program
+        return np.asarray(v[:, program.head] * program.factor - v[:, program.tail])
+
+    def pull(self, z: FloatArray) -> FloatArray:
+        """A' z of each block."""
+        return np.asarray((self._transposed @ z.T).T)
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """A direction, and how far one can go in it: with probabilities and slacks, and with dual values."""
+
+    dv: FloatArray
+    dlam: FloatArray
+    ds: FloatArray
+    dz: FloatArray
+    ahead: float
+    behind: float
+
+
+class _Iterate:
+    """A point inside: probabilities v with slacks s, dual values lam of sums and z of pairs, and what they lack."""
+
+    def __init__(self, operators: _Operators, v: FloatArray, lam: FloatArray, z: FloatArray) -> None:
+        self.operators, self.v, self.lam, self.z = operators, v, lam, z
+        self.s = operators.slack(v)
+        n = operators.n
+        self.lacking_dual = operators.cost - operators.pull(z)
+        self.lacking_dual[:, :n] -= lam
+        self.lacking_sum = 1 - v[:, :n].sum(axis=0)
+        self.value = float((operators.cost * v).sum())
+        self.gap = (self.value - self._least()) / max(abs(self.value), 1e-12)
+        self.mean = float((self.s * z).mean())
+
+    def _least(self) -> float:
+        """The bound; auxiliary variables are at most e^log_factor times some probability, so that many times one."""
+        n, program = self.operators.n, self.operators.program
+        spare = np.minimum(self.lacking_dual[:, n:], 0).min(axis=0).sum() * float(np.exp(program.log_factor.max()))
+        return float(self.lam.sum() + np.minimum(self.lacking_dual[:, :n].min(axis=0), 0).sum() + spare)
+
+    def newton(self) -> _Newton:
+        """The matrices here, in single precision where that is enough."""
+        program, pattern, weights = self.operators.program, self.operators.pattern, self.z / self.s
+        if self.gap > _QUICK_GAP and len(weights) > _MANY_BLOCKS:
+            try:
+                with np.errstate(over="ignore"):
+                    return _Newton(program, weights, pattern, True)
+            except np.linalg.LinAlgError:
+                pass
+        return _Newton(program, weights, pattern, False)
+
+    def step(self, newton: _Newton, complement: FloatArray) -> _Step:
+        """The solution of Newton's equations for these products s z, solved again for what rounding left of them."""
+        operators, n, s, z = self.operators, self.operators.n, self.s, self.z
+        right = operators.pull(complement / s) - self.lacking_dual
+        dv, dlam = np.zeros_like(self.v), np.zeros(n)
+        left, left_sum, before = right.copy(), self.lacking_sum, np.inf
+        for _ in range(REFINEMENTS):
+            more = newton.couple(left_sum - newton.apply(left)[:, :n].sum(axis=0))
+            left[:, :n] += more
+            dv, dlam = dv + newton.apply(left), dlam + more
+            left = right - operators.pull(z / s * operators.slack(dv))
+            left[:, :n] += dlam
+            left_sum = self.lacking_sum - dv[:, :n].sum(axis=0)
+            remaining = float(np.abs(left).max())
+            if remaining < 1e-3 * operators.tolerance / n or remaining > before / 2:
+                break
+            before = remaining
+        ds = operators.slack(dv)
+        dz = (complement - z * ds) / s
+        return _Step(dv, dlam, ds, dz, _longest(s, ds), _longest(z, dz))
+
+    def next(self) -> _Iterate | None:
+        """The point after a predictor, a corrector and corrections of centrality; None where rounding forbids one."""
+        try:
+            newton = self.newton()
+        except np.linalg.LinAlgError:
+            return None
+        s, z = self.s, self.z
+        step = self.step(newton, -s * z)
+        sigma = (float(((s + step.ahead * step.ds) * (z + step.behind * step.dz)).mean()) / self.mean) ** 3
+        goal = sigma * self.mean
+        complement = goal - s * z - step.ds * step.dz
+        step = self.step(newton, complement)
+        for _ in range(CORRECTIONS):  # products far from their mean are moved towards it (Gondzio 1996)
+            product = (s + min(1.0, step.ahead + 0.3) * step.ds) * (z + min(1.0, step.behind + 0.3) * step.dz)
+            complement = complement + np.maximum(np.clip(product, 0.1 * goal, 10 * goal) - product, -10 * goal)
+            moved = self.step(newton, complement)
+            if moved.ahead + moved.behind < step.ahead + step.behind + 0.05:
+                break
+            step = moved
+        ahead, behind = min(1.0, _STEP * step.ahead), min(1.0, _STEP * step.behind)
+        if not (np.isfinite(step.dv).all() and np.isfinite(step.dz).all()) or max(ahead, behind) < _SHORTEST_STEP:
+            return None
+        v, lam, z = self.v + ahead * step.dv, self.lam + behind * step.dlam, self.z + behind * step.dz
+        if self.operators.slack(v).min() <= 0:
+            return None
+        return _Iterate(self.operators, v, lam, z)
 
 
 def solve_blocks(program: BlockProgram, tolerance: float, start: BlockPoint | None = None) -> BlockPoint:
@@ -149,103 +285,29 @@ def solve_blocks(program: BlockProgram, tolerance: float, start: BlockPoint | No
     start
         A point of a program with the same pairs, to start from.
     """
-    from scipy.sparse import csr_array
-
-    n, size, edges = len(program.cost), program.size, len(program.tail)
-    blocks = program.cost.shape[1]
-    tail, head, factor = program.tail, program.head, program.factor
-    row = np.arange(edges)
-    matrix = csr_array(
-        (np.r_[factor, -np.ones(edges)], (np.r_[row, row], np.r_[head, tail])), shape=(edges, size)
-    )
-    transposed = matrix.T.tocsr()
-    pattern = _Pattern(program)
-    cost = np.zeros((blocks, size))
-    cost[:, :n] = program.cost.T
-    scale = max(float(np.abs(cost).max()), 1e-300)
-    cost /= scale
-
-    def slack(v: FloatArray) -> FloatArray:
-        return np.asarray(v[:, head] * factor - v[:, tail])
-
-    def pull(z: FloatArray) -> FloatArray:
-        return np.asarray((transposed @ z.T).T)
-
+    operators = _Operators(program, tolerance)
+    scale = operators.scale
     if start is None:
-        v, lam = _first_point(program), np.zeros(n)
-        s = slack(v)
-        z = float((cost * v).sum()) / (blocks * edges) / s
+        v = _first_point(program)
+        s = operators.slack(v)
+        now: _Iterate | None = _Iterate(
+            operators, v, np.zeros(operators.n), float((operators.cost * v).sum()) / s.size / s
+        )
     else:
-        v, lam, z = start.v.copy(), start.lam / scale, start.z / scale
-        s = slack(v)
+        now = _Iterate(operators, start.v, start.lam / scale, start.z / scale)
     earlier: BlockPoint | None = None
     best: BlockPoint | None = None
     for iteration in range(MAX_ITERATIONS):
-        r_dual = cost - pull(z)
-        r_dual[:, :n] -= lam
-        r_sum = 1 - v[:, :n].sum(axis=0)
-        value = float((cost * v).sum())
-        least = float(lam.sum() + np.minimum(r_dual[:, :n].min(axis=0), 0).sum()) if size == n else _bound(
-            r_dual, lam, n, program
-        )
-        gap = (value - least) / max(abs(value), 1e-12)
-        point = BlockPoint(v, lam * scale, z * scale, gap, iteration, earlier)
-        if best is None or gap < best.gap:
+        assert now is not None
+        point = BlockPoint(now.v, now.lam * scale, now.z * scale, now.gap, iteration, earlier)
+        if best is None or now.gap < best.gap:
             best = point
-        if gap < 0.1 and earlier is None:
+        if now.gap < EARLIER and earlier is None:
             earlier = point
-        if gap < tolerance and float(np.abs(r_sum).max()) < 1e-9:
+        if now.gap < tolerance and float(np.abs(now.lacking_sum).max()) < _SUMS_TOLERANCE:
             break
-        try:
-            newton = _Newton(program, z / s, pattern)
-        except np.linalg.LinAlgError:
-            break
-        mu = float((s * z).mean())
-
-        def direction(
-            complement: FloatArray,
-        ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-            # Newton's equations, and the same for what rounding left of them
-            dv, dlam = np.zeros_like(v), np.zeros(n)  # noqa: B023 - called before the loop goes on
-            left, left_sum = pull(complement / s) - r_dual, r_sum  # noqa: B023
-            size_before = np.inf
-            for _ in range(REFINEMENTS):
-                fixed = newton.apply(left)  # noqa: B023
-                more = newton.couple(left_sum - fixed[:, :n].sum(axis=0))  # noqa: B023
-                left[:, :n] += more
-                dv, dlam = dv + newton.apply(left), dlam + more  # noqa: B023
-                left = pull(complement / s) - r_dual - pull(z / s * slack(dv))  # noqa: B023
-                left[:, :n] += dlam
-                left_sum = r_sum - dv[:, :n].sum(axis=0)  # noqa: B023
-                remaining = float(np.abs(left).max())
-                if remaining < 1e-3 * tolerance / n or remaining > size_before / 2:
-                    break
-                size_before = remaining
-            ds = slack(dv)
-            return dv, dlam, ds, (complement - z * ds) / s  # noqa: B023
-
-        _, _, ds, dz = direction(-s * z)
-        ahead, behind = _longest(s, ds), _longest(z, dz)
-        sigma = (float(((s + ahead * ds) * (z + behind * dz)).mean()) / mu) ** 3
-        complement = sigma * mu - s * z - ds * dz
-        dv, dlam, ds, dz = direction(complement)
-        ahead, behind = _longest(s, ds), _longest(z, dz)
-        for _ in range(CORRECTIONS):  # products far from their mean are moved towards it (Gondzio 1996)
-            product = (s + min(1.0, ahead + 0.3) * ds) * (z + min(1.0, behind + 0.3) * dz)
-            goal = sigma * mu
-            complement = complement + np.maximum(np.clip(product, 0.1 * goal, 10 * goal) - product, -10 * goal)
-            moved = direction(complement)
-            farther, farther_behind = _longest(s, moved[2]), _longest(z, moved[3])
-            if farther + farther_behind < ahead + behind + 0.05:
-                break
-            (dv, dlam, ds, dz), ahead, behind = moved, farther, farther_behind
-        ahead, behind = min(1.0, _STEP * ahead), min(1.0, _STEP * behind)
-        if not (np.isfinite(dv).all() and np.isfinite(dz).all()) or max(ahead, behind) < 1e-10:
-            break
-        v = v + ahead * dv
-        lam, z = lam + behind * dlam, z + behind * dz
-        s = slack(v)
-        if s.min() <= 0:  # rounding: go back to the best point
+        now = now.next()
+        if now is None:
             break
     assert best is not None
     return best
@@ -276,15 +338,6 @@ def _first_point(program: BlockProgram) -> FloatArray:
     if size > n:
         uniform[:, n:] *= np.exp(-program.log_factor.max() / 2)
     return uniform
-
-
-def _bound(r_dual: FloatArray, lam: FloatArray, n: int, program: BlockProgram) -> float:
-    """The bound with auxiliary variables, whose own residuals count where they are negative.
-
-    Each is at most e^log_factor times the variable of some truth, and so at most that many times one in all.
-    """
-    extra = np.minimum(r_dual[:, n:], 0).min(axis=0).sum() * float(np.exp(program.log_factor.max()))
-    return float(lam.sum() + np.minimum(r_dual[:, :n].min(axis=0), 0).sum() + extra)
 
 
 def _longest(x: FloatArray, dx: FloatArray) -> float:

@@ -84,8 +84,8 @@ def solve_with_rows(program: BlockProgram, losses: FloatArray | None, rows: Sequ
     sizes = np.bincount(columns, np.abs(terms), count)
     longest = int(np.bincount(columns, minlength=count).max()) + 8
     rest = np.minimum(cost - pulled - longest * 2.0**-52 * (np.abs(cost) + sizes), 0) * most
-    right = duals * np.where(np.isinf(upper), lower, upper)
-    total = float(right.sum() + rest.sum())
-    spread = float(np.abs(right).sum() + np.abs(rest).sum())
+    paid = duals * np.where(np.isinf(upper), lower, upper)
+    total = float(paid.sum() + rest.sum())
+    spread = float(np.abs(paid).sum() + np.abs(rest).sum())
     least = total - (count + len(lower)) * 2.0**-52 * spread
     return SolvedMechanism(point.values[:number].reshape(truths, reports), least)
