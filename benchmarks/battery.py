@@ -1,4 +1,4 @@
-"""How near the default estimate comes to the truth, beside 5,000 iterative Bayesian updates of the same reports.
+"""Error of the default estimate, against 5,000 iterative Bayesian updates of the same reports.
 
 Seven mechanisms, 500 to 100,000 reports, fixed seeds. A setting is a mechanism, a truth and a number of reports; its
 ratio is the mean error of the default estimate over that of the updates, and what is shown is the geometric mean over
@@ -41,7 +41,7 @@ def _errors(p: np.ndarray, truth: np.ndarray) -> np.ndarray:
 def ratios(
     truths: dict[str, np.ndarray], sizes: tuple[int, ...], times: int, surveys: int
 ) -> dict[tuple[str, str, int], np.ndarray]:
-    """Return, for each setting, the errors of the default estimate over those of so many updates."""
+    """Return, for each setting, the errors of the default estimate over those of ``updates`` updates."""
     settings = {}
     for name, mechanism in mechanisms().items():
         matrix = np.array(mechanism.matrix)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_ROOMS = {
+_NAMES_BY_MODULE = {
     ".spaces": (
         "Counts",
         "Integers",
@@ -69,6 +69,8 @@ _ROOMS = {
     ".release.editions.compare": ("compare_editions", "EditionComparison"),
     ".release.plan.request_file": ("open_request", "write_request", "RequestFile"),
     ".collect.client": ("perturb",),
+    ".collect.perturb_file": ("perturb_file", "PerturbedFile"),
+    ".collect.estimate_files": ("estimate_files", "estimate_files_by"),
     ".collect.planning.planner": ("plan_collection",),
     ".collect.planning.plan": ("CollectionPlan",),
     ".estimation.methods": ("estimate",),
@@ -88,12 +90,12 @@ _ROOMS = {
     ".utility": ("cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich"),
 }
 _MODULES = ("errors", "losses", "plots", "properties", "requirements", "utility")
-#: Names of the distribution discreet-studies. They are there once it is installed, and so in no ``import *``.
-_OF_STUDIES = ("study", "StudyResult", "papers")
-_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+#: Names of the distribution discreet-studies, which exist once it is installed, and so are not in ``import *``.
+_STUDY_NAMES = ("study", "StudyResult", "papers")
+_MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 
 __all__ = [
-    # where values live
+    # spaces of values
     "Counts", "Integers", "Grid", "Labels", "Range", "Ring", "Graph", "Tree", "MetricSpace", "ProductSpace",
     # mechanisms
     "Mechanism", "geometric", "two_sided_geometric", "randomized_response", "projective_response", "response",
@@ -113,14 +115,15 @@ __all__ = [
     "Dataset", "open_request", "write_request", "RequestFile", "open_bundle", "export",
     "compare_editions", "EditionComparison",
     # collecting
-    "perturb", "plan_collection", "CollectionPlan", "estimate", "Estimate", "Interval", "Band", "Joint", "Margin",
+    "perturb", "perturb_file", "PerturbedFile", "plan_collection", "CollectionPlan",
+    "estimate", "estimate_files", "estimate_files_by", "Estimate", "Interval", "Band", "Joint", "Margin",
     "Fit", "Homogeneity", "Stratified", "Distance", "estimate_by", "GroupEstimates", "Difference",
     "reconstruction_loss", "ReconstructionLoss", "compare_reconstruction", "LossComparison",
-    # what is done in practice, under the judge
+    # common practice, judged
     "random_rounding", "suppression",
-    # tables of noise of statistics offices
+    # p-tables of statistics offices
     "PTable", "read_ptable", "design_ptable",
-    # rooms
+    # modules
     "errors", "losses", "plots", "properties", "requirements", "utility",
 ]  # fmt: skip
 
@@ -137,7 +140,7 @@ def _version() -> str:
 
 
 def renderer() -> Any:
-    """Who renders reports as text and pages (:mod:`discreet.report`): loaded when the first report is shown."""
+    """Return the renderer of reports (:mod:`discreet.report`), loaded when the first report is shown."""
     return import_module(".pages", __name__)
 
 
@@ -145,11 +148,11 @@ def __getattr__(name: str) -> Any:
     value: Any
     if name == "__version__":
         value = _version()
-    elif name in _HOME:
-        value = getattr(import_module(_HOME[name], __name__), name)
+    elif name in _MODULE_OF:
+        value = getattr(import_module(_MODULE_OF[name], __name__), name)
     elif name in _MODULES:
         value = import_module(f".{name}", __name__)
-    elif name in _OF_STUDIES:
+    elif name in _STUDY_NAMES:
         value = import_module(".studies", __name__).load(name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

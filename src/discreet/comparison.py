@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -35,21 +36,21 @@ from .report import Fact, Json, Picture, Report, Result, Section, Table, Terms, 
 from .spaces import Counts, Space, completed, is_space
 from .wording import listed, percent, rounded
 
-#: A picture tells so many mechanisms apart.
-MOST_DRAWN = len(PALETTE)
+#: Maximum number of mechanisms in a picture: as many as it has colours.
+MAX_DRAWN = len(PALETTE)
 
-#: Two costs closer than this, relatively, are the same but for rounding.
+#: Relative difference of costs that counts as rounding.
 SAME_COST = 1e-9
 
 
 @dataclass(frozen=True)
-class Entry(Result):
+class ComparedMechanism(Result):
     """One mechanism of a comparison.
 
     ``costs`` are expected losses under the prior, ``worst`` in the worst case over truths; ``error`` is the mean
-    absolute error for each true count. They are those of ``reader``: the mechanism itself, or, where its reports are
-    not counts, with each report read as the likeliest count. ``share_variance`` is for surveys: the variance of the
-    estimate of a share from reports, times the number of people, for the count that is hardest to estimate.
+    absolute error for each true count. They belong to ``reader``: the mechanism itself or, if its reports are not
+    counts, the mechanism with each report read as the likeliest count. ``share_variance`` is for surveys: the variance
+    of an estimated share from reports, times the number of people, for the count that is hardest to estimate.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Entry(Result):
     share_variance: float
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values; an infinite epsilon is written "infinity"."""
+        """Return plain JSON values; an infinite epsilon is "infinity"."""
         return {
             "name": self.name,
             "title": self.title,
@@ -81,7 +82,7 @@ class Entry(Result):
         }
 
     def report(self) -> Report:
-        """Privacy, expected losses and properties of this mechanism."""
+        """Return privacy, expected losses and properties of this mechanism."""
         least, largest = (percent(share) for share in self.truth)
         terms = (
             ("epsilon", f"{text_up(self.epsilon, 4)} {_between(self.mechanism.inputs)}"),
@@ -97,25 +98,31 @@ class Entry(Result):
 
 @dataclass(frozen=True)
 class Comparison(Result):
-    """Mechanisms for the same values side by side. ``str()`` has the tables; :meth:`save` writes a page or a picture.
+    """Mechanisms for the same values side by side. ``str()`` returns tables; :meth:`save` writes a page or a picture.
 
     Examples
     --------
     >>> import discreet as dc
     >>> both = dc.compare(4, alpha="1/2", families=["GM", "EM"])
-    >>> both["EM"].properties, both.n, both.asked
+    >>> both["EM"].properties, both.n, both.privacy
     (('S', 'RH', 'RM', 'CH', 'CM', 'F', 'WH'), 4, 'alpha = 1/2')
     """
 
     n: int
-    asked: str
-    rows: tuple[Entry, ...]
-    #: What each loss measures, in words, by its name.
+    privacy: str
+    rows: tuple[ComparedMechanism, ...]
+    #: The meaning of each loss in words, by its name.
     losses: Mapping[str, str] = field(default_factory=dict)
     #: The true values, where they are not counts.
     space: Space | None = None
 
-    def __getitem__(self, name: str) -> Entry:
+    @property
+    def asked(self) -> str:
+        """Deprecated alias of ``privacy``."""
+        warnings.warn("asked is now privacy; the next version removes asked.", DeprecationWarning, 2)
+        return self.privacy
+
+    def __getitem__(self, name: str) -> ComparedMechanism:
         for row in self.rows:
             if row.name == name:
                 return row
@@ -124,18 +131,18 @@ class Comparison(Result):
         )
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values, as in ``schemas/comparison.json``."""
+        """Return plain JSON values, as in ``schemas/comparison.json``."""
         values: dict[str, Json] = {"n": self.n} if self.space is None else {"space": self.space.to_json()}
         content: dict[str, Json] = {
             **values,
-            "asked": self.asked,
+            "asked": self.privacy,
             "losses": dict(self.losses),
             "mechanisms": [row.to_json() for row in self.rows],
         }
         return stamped("comparison", 1, content)
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and cells, as text: the tight epsilon, the expected losses, the properties."""
+        """Return headings and cells, as text: the tight epsilon, the expected losses, the properties."""
         names = list(self.rows[0].costs)
         headings = ["name", "epsilon", *names, "share", "properties"]
         cells = [
@@ -151,7 +158,7 @@ class Comparison(Result):
         return headings, cells
 
     def worst_table(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and cells, as text: the same in the worst case over true counts."""
+        """Return headings and cells, as text, in the worst case over true counts."""
         names = list(self.rows[0].worst)
         headings = ["name", *(f"worst {name}" for name in names), "truth at least", "truth at most"]
         cells = [
@@ -161,14 +168,14 @@ class Comparison(Result):
         return headings, cells
 
     def report(self) -> Report:
-        """The tables, what their columns mean, and charts."""
+        """Return the tables, the meaning of their columns, and charts."""
         (headings, cells), (worst_headings, worst_cells) = self.table(), self.worst_table()
         average = Table(tuple(headings), tuple(map(tuple, cells)), tuple(range(1, len(headings) - 1)), (0,))
         worst = Table(tuple(worst_headings), tuple(map(tuple, worst_cells)), tuple(range(1, len(worst_headings))), (0,))
         names = Terms(tuple((row.name, row.title) for row in self.rows))
         costs = Picture("bars", {"rows": self._costs()}, "Shorter is better.")
-        drawn = f" The first {MOST_DRAWN} mechanisms." if len(self.rows) > MOST_DRAWN else ""
-        errors = Picture("error", {"mechanisms": self._named()}, f"Lower is better.{drawn}")
+        limit = f" The first {MAX_DRAWN} mechanisms." if len(self.rows) > MAX_DRAWN else ""
+        errors = Picture("error", {"mechanisms": self._readers()}, f"Lower is better.{limit}")
         return Report(
             self._title,
             "Comparison",
@@ -184,7 +191,7 @@ class Comparison(Result):
         )
 
     def describe(self, width: int = 100) -> str:
-        """The tables as text for a terminal so wide, with every mechanism."""
+        """Return the tables as text for a terminal of this width, with every mechanism."""
         return self.report().text(width, most=max(1, len(self.rows)))
 
     def __str__(self) -> str:
@@ -192,20 +199,20 @@ class Comparison(Result):
 
     @property
     def _title(self) -> str:
-        return f"Mechanisms for {_values_of(self._space)}, {self.asked}"
+        return f"Mechanisms for {_values_of(self._space)}, {self.privacy}"
 
     @property
     def _space(self) -> Space:
         return Counts(self.n) if self.space is None else self.space
 
     def _least(self, loss: str) -> Fact:
-        """Which mechanisms have the least expected loss, and how much that is."""
+        """Return the mechanisms with the least expected loss, and that loss."""
         least = min(row.costs[loss] for row in self.rows)
         names = [row.name for row in self.rows if row.costs[loss] <= least + SAME_COST * abs(least)]
         return Fact(listed(names), f"least expected {loss}: {rounded(least)}")
 
     def _columns(self) -> tuple[tuple[str, str], ...]:
-        """What each column of the tables says."""
+        """Return the meaning of each column of the tables."""
         noun = self._space.noun
         return (
             ("epsilon", f"The smallest epsilon for which the mechanism is private, {_between(self._space)}."),
@@ -217,7 +224,7 @@ class Comparison(Result):
         )
 
     def _costs(self) -> list[dict[str, Any]]:
-        """A row for each mechanism and measure, as bars are drawn from."""
+        """Return a row for each mechanism and measure, for the bars."""
         return [
             {"name": row.name, "measure": f"{measure}{kind}", "value": value}
             for row in self.rows
@@ -225,13 +232,13 @@ class Comparison(Result):
             for measure, value in costs.items()
         ]
 
-    def _named(self) -> dict[str, Mechanism]:
-        return {row.name: row.reader for row in self.rows[:MOST_DRAWN]}
+    def _readers(self) -> dict[str, Mechanism]:
+        return {row.name: row.reader for row in self.rows[:MAX_DRAWN]}
 
     def chart(self) -> Chart:
-        """Costs of every mechanism, and the error by true count, in one picture."""
+        """Return a picture of the costs of every mechanism, and of the error by true count."""
         costs = plots.comparison(self._costs(), "What it costs", "Expected loss; shorter is better.")
-        errors = plots.error(self._named(), "L1", f"Error by true {self._space.noun}")
+        errors = plots.error(self._readers(), "L1", f"Error by true {self._space.noun}")
         return plots.beside([costs, errors], self._title, columns=1)
 
     def save(self, path: str | Path) -> None:
@@ -251,6 +258,7 @@ def compare(
     epsilon: Number | None = None,
     alpha: Number | None = None,
     families: Iterable[str] | Mapping[str, object] | None = None,
+    others: Mapping[str, object] | None = None,
     loss: Iterable[object] = ("L0", "L1", "L2"),
     prior: object = None,
 ) -> Comparison:
@@ -261,18 +269,21 @@ def compare(
     Parameters
     ----------
     n
-        The largest count, or a finite space with a distance: epsilon is then per unit of distance. Not needed where
-        mechanisms are given: theirs. Or those mechanisms themselves, by name:
+        The largest count, or a finite space with a distance: epsilon is then per unit of distance. By default the
+        values of the mechanisms. Or the mechanisms themselves, by name:
         ``compare({"mine": matrix, "GM": dc.geometric(4, epsilon=1)})``.
     epsilon, alpha
-        The privacy asked of all of them; exactly one, unless only finished mechanisms are compared.
+        The privacy of all families; exactly one, unless only finished mechanisms are compared.
     families
         Names (``discreet compare --help`` lists the short ones), by default all; or a mapping from names to mechanisms,
         matrices of probabilities (arrays, lists, data frames; rows are truths) and files that hold one of these.
+    others
+        Mechanisms, matrices and files by name, compared with ``families``; alone where neither a privacy nor families
+        are given.
     loss
         The losses to report.
     prior
-        How likely each true count is; uniform by default.
+        The probability of each true count; uniform by default.
 
     Examples
     --------
@@ -286,46 +297,43 @@ def compare(
         if families is not None:
             raise InvalidInput("mechanisms were given twice.", f"Give them first, or as {arg('families')}, not both.")
         n, families = None, n
-    space = completed(n) if is_space(n) else None
-    if isinstance(families, Mapping):
-        mechanisms = {str(name): _read(str(name), one) for name, one in families.items()}
-        asked = "as given"
-        if space is None or space.size is None:
-            space = _first_space(mechanisms) if n is None else Counts(read_count(n))
+    ready = {**(others or {}), **(families if isinstance(families, Mapping) else {})}
+    mechanisms = {str(name): _read(str(name), one) for name, one in ready.items()}
+    privacy = "as given"
+    only_ready = others is not None and families is None and alpha is None and epsilon is None
+    if n is None and (mechanisms or only_ready or isinstance(families, Mapping)):
+        space = _first_space(mechanisms)
     else:
+        space = completed(n) if is_space(n) and getattr(n, "size", None) is not None else Counts(read_count(n))
+    if not isinstance(families, Mapping) and not only_ready:
         a = read_alpha(alpha, epsilon)
-        asked = f"epsilon = {epsilon}" if alpha is None else f"alpha = {alpha}"
-        if space is None or space.is_line or space.size is None:
-            space = Counts(read_count(n))
-            chosen = FAMILIES.offered("compare") if families is None else [_find(name) for name in families]
-            mechanisms = {family.short: build_for_counts(family, space.n, a) for family in chosen}
-        else:
-            mechanisms = _built_for(space, a, None if families is None else [_find(name) for name in families])
+        if not mechanisms:
+            privacy = f"epsilon = {epsilon}" if alpha is None else f"alpha = {alpha}"
+        mechanisms |= _built_for(space, a, None if families is None else [_find(name) for name in families])
     if not mechanisms:
         raise InvalidInput("there is nothing to compare.", "Name at least one family or mechanism.")
-    reported = [losses.resolve(one) for one in loss]
-    rows = tuple(_examine(name, m, space, reported, prior) for name, m in mechanisms.items())
-    return Comparison(
-        (space.size or 0) - 1,
-        asked,
-        rows,
-        {one.name: one.sentence for one in reported},
-        None if space.is_line else space,
-    )
+    measures = [losses.resolve(one) for one in loss]
+    rows = tuple(_examine(name, m, space, measures, prior) for name, m in mechanisms.items())
+    sentences = {one.name: one.sentence for one in measures}
+    return Comparison((space.size or 0) - 1, privacy, rows, sentences, None if space.is_line else space)
 
 
-def _built_for(space: Space, alpha: Fraction, chosen: list[Family] | None) -> dict[str, Mechanism]:
-    """The mechanisms that exist on a space with distances, at one epsilon per unit of distance.
+def _built_for(space: Space, alpha: Fraction, selected: list[Family] | None) -> dict[str, Mechanism]:
+    """Return the mechanisms of these families on a space.
 
-    Randomised response treats any two values alike, so its epsilon is that of the nearest two.
+    Epsilon is between adjacent counts, or per unit of distance. Randomised response treats any two values alike, so its
+    epsilon is that of the nearest two.
     """
+    if space.is_line:
+        families = FAMILIES.offered("compare") if selected is None else selected
+        return {family.short: build_for_counts(family, (space.size or 0) - 1, alpha) for family in families}
     nearest = alpha_from_epsilon(log_bounds(1 / alpha)[0] * space.unit)
     makers: dict[Family, Callable[[], Mechanism]] = {
         FAMILIES["geometric"]: lambda: geometric(space, alpha=alpha),
         FAMILIES["exponential"]: lambda: exponential(space, epsilon=float_down(log_bounds(1 / alpha)[0])),
         FAMILIES["randomized_response"]: lambda: randomized_response(space, alpha=nearest),
     }
-    stray = next((family for family in chosen or () if family not in makers), None)
+    stray = next((family for family in selected or () if family not in makers), None)
     if stray is not None:
         raise InvalidInput(
             f"{stray.title} is for counts, and these are values of {space!r}.",
@@ -333,18 +341,18 @@ def _built_for(space: Space, alpha: Fraction, chosen: list[Family] | None) -> di
             argument="families",
         )
     mechanisms: dict[str, Mechanism] = {}
-    for family in chosen or makers:
+    for family in selected or makers:
         try:
             mechanisms[family.short] = makers[family]()
         except Unsupported:  # the geometric mechanism does not exist on every space
-            if chosen is not None:
+            if selected is not None:
                 raise
     return mechanisms
 
 
-def _read(name: str, given: object) -> Mechanism:
-    """A mechanism as it is, from a file, or of a matrix of probabilities as its decimals stand."""
-    subject = read_subject(given)[0] if isinstance(given, str | Path) else given
+def _read(name: str, source: object) -> Mechanism:
+    """Return a mechanism itself, from a file, or from a matrix of probabilities with exactly its decimals."""
+    subject = read_subject(source)[0] if isinstance(source, str | Path) else source
     if isinstance(subject, Mechanism):
         return subject
     if isinstance(subject, PTable):
@@ -358,7 +366,7 @@ def _read(name: str, given: object) -> Mechanism:
 
 
 def _first_space(mechanisms: Mapping[str, Mechanism]) -> Space:
-    """The values of the first mechanism; the others are held to them."""
+    """Return the values of the first mechanism; the others must have the same."""
     for name, mechanism in mechanisms.items():
         if mechanism.inputs.size is None:
             raise InvalidInput(
@@ -371,12 +379,12 @@ def _first_space(mechanisms: Mapping[str, Mechanism]) -> Space:
 
 
 def _find(name: str) -> Family:
-    """The family that a name stands for, short or in full."""
+    """Return the family with this name, short or in full."""
     return FAMILIES.find(name, "compare", "the name of a mechanism to compare", shown=lambda family: family.short)
 
 
 def _title(name: str, mechanism: Mechanism) -> str:
-    """What a short name stands for; of a mechanism with a name of its own, the family."""
+    """Return the title of a family by its short name; for other mechanisms, their family."""
     if mechanism.family == "metric_geometric":
         return FAMILIES[mechanism.family].title
     if mechanism.family == name.lower() and not mechanism.inputs.is_line:
@@ -385,7 +393,9 @@ def _title(name: str, mechanism: Mechanism) -> str:
     return f"{title}, reports read as the likeliest count" if mechanism.kernel.reports_are_sets else title
 
 
-def _examine(name: str, mechanism: Mechanism, space: Space, chosen: list[losses.Loss], prior: object) -> Entry:
+def _examine(
+    name: str, mechanism: Mechanism, space: Space, measures: list[losses.Loss], prior: object
+) -> ComparedMechanism:
     if mechanism.inputs != space:
         raise InvalidInput(
             f"{name} is not a mechanism for {_values_of(space)}; its truths are {mechanism.inputs!r}.",
@@ -393,14 +403,14 @@ def _examine(name: str, mechanism: Mechanism, space: Space, chosen: list[losses.
         )
     reader = remap(mechanism, "L0", prior) if mechanism.kernel.reports_are_sets else mechanism
     truth = np.asarray(utility.probability_of_truth(reader), float)
-    return Entry(
+    return ComparedMechanism(
         name=name,
         title=_title(name, mechanism),
         mechanism=mechanism,
         epsilon=_usual_epsilon(mechanism),
         local_epsilon=mechanism.local_epsilon,
-        costs={one.name: float(utility.cost(reader, one, prior)) for one in chosen},
-        worst={one.name: float(utility.cost(reader, one, worst_case=True)) for one in chosen},
+        costs={one.name: float(utility.cost(reader, one, prior)) for one in measures},
+        worst={one.name: float(utility.cost(reader, one, worst_case=True)) for one in measures},
         properties=tuple(code for code, result in check(reader).items() if result.holds),
         truth=(float(truth.min()), float(truth.max())),
         error=np.asarray(utility.expected_loss(reader, "L1"), float),
@@ -416,12 +426,12 @@ def _survey(variance: float) -> str:
 
 
 def _variance(value: float) -> str:
-    """For people; a dash where there is none."""
+    """Return a variance for people; a dash for an infinite one."""
     return "-" if math.isinf(value) else f"{value:,.0f}" if value >= 100 else rounded(value)
 
 
 def _usual_epsilon(mechanism: Mechanism) -> float:
-    """The epsilon under the notion that is usual for its values."""
+    """Return the epsilon under the notion that is usual for its values."""
     notion = usual_notion(mechanism.inputs)
     if mechanism.certificate.notion == notion and not mechanism.certificate.delta:
         return mechanism.certificate.epsilon

@@ -1,6 +1,6 @@
-"""Losses: what a wrong report costs. Every loss is defined once, here.
+"""Losses: the cost of a wrong report. Every loss is defined once, here.
 
-The same object is the objective of a linear program, the yardstick of a reported cost and a plain name in a sentence.
+The same object is the objective of a linear program, the measure of a reported cost and a name in a sentence.
 
 =================  =================================  ==============================================
 loss               value for truth i and report j     in words
@@ -42,7 +42,7 @@ __all__ = ["L0", "L1", "L2", "Loss", "beyond", "matrix", "power", "resolve", "sq
 
 
 class Loss(ABC):
-    """What it costs to report j when the truth is i. Rows are truths and columns are reports, as everywhere.
+    """The cost of reporting j when the truth is i. Rows are truths and columns are reports, as everywhere.
 
     Examples
     --------
@@ -63,26 +63,26 @@ class Loss(ABC):
     @property
     @abstractmethod
     def symmetric(self) -> bool:
-        """Whether counting from the other end changes nothing: loss(n-i, n-j) = loss(i, j)."""
+        """True if the loss equals its mirror image: loss(n-i, n-j) = loss(i, j)."""
 
     @property
     @abstractmethod
     def nondecreasing(self) -> bool:
-        """Whether, for every truth, the loss is a function of the distance \\|i - j\\| that never falls."""
+        """True if, for every truth, the loss is a nondecreasing function of the distance \\|i - j\\|."""
 
     @abstractmethod
     def exact(self, i: int, j: int, space: Space | None = None) -> Fraction:
-        """The exact loss of reporting index j when the truth has index i (in counts, unless a space is given)."""
+        """Return the exact loss of reporting index j when the truth has index i (of counts without a space)."""
 
     @abstractmethod
     def levels(self, inputs: Space, outputs: Space) -> tuple[tuple[Fraction | float, ...], IntArray]:
-        """The distinct values and, for every (truth, report), the number of its value.
+        """Return the distinct values and, for every (truth, report), the index of its value.
 
-        A value is a Fraction where the loss is rational there, and a float where it is not.
+        A value is a Fraction if the loss is rational there, and a float otherwise.
         """
 
     def of(self, inputs: Space, outputs: Space) -> FloatArray:
-        """The matrix of losses, as floats: one row per truth, one column per report."""
+        """Return the matrix of losses, as floats: one row per truth, one column per report."""
         try:
             values, codes = self.levels(inputs, outputs)
             return np.array([float(v) for v in values])[codes]
@@ -92,7 +92,7 @@ class Loss(ABC):
             ) from None
 
     def exact_levels(self, inputs: Space, outputs: Space) -> tuple[tuple[Fraction, ...], IntArray]:
-        """:meth:`levels` where every value is rational; refuses otherwise."""
+        """Return :meth:`levels` if every value is rational; refuse otherwise."""
         values, codes = self.levels(inputs, outputs)
         exact = tuple(v for v in values if isinstance(v, Fraction))
         if len(exact) != len(values):
@@ -111,9 +111,9 @@ def _irrational(loss: Loss, space: Space) -> Unsupported:
 
 
 def squared_distances(inputs: Space, outputs: Space) -> IntArray:
-    """The integers k[i, j] for which the distance from truth i to report j is ``outputs.unit * sqrt(k[i, j])``.
+    """Return the integers k[i, j] for which the distance from truth i to report j is ``outputs.unit * sqrt(k[i, j])``.
 
-    Both must be counts, or both the same grid or labels: there is no distance from a label to a count.
+    Both must be counts, or both the same grid or labels: a label has no distance from a count.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def squared_distances(inputs: Space, outputs: Space) -> IntArray:
 
 
 class _DistanceLoss(Loss):
-    """A loss that looks at the distance only."""
+    """A loss that depends only on the distance."""
 
     @property
     def symmetric(self) -> bool:
@@ -146,7 +146,7 @@ class _DistanceLoss(Loss):
 
     @abstractmethod
     def at(self, unit: Fraction, k: int) -> Fraction | float:
-        """The loss at the distance ``unit * sqrt(k)``."""
+        """Return the loss at the distance ``unit * sqrt(k)``."""
 
     def exact(self, i: int, j: int, space: Space | None = None) -> Fraction:
         values = Integers() if space is None else space
@@ -218,8 +218,8 @@ class _Beyond(_DistanceLoss):
 
 
 @dataclass(frozen=True, eq=False)
-class _Matrix(Loss):
-    """Losses given one by one."""
+class _MatrixLoss(Loss):
+    """A loss from a matrix."""
 
     values: Array = field(repr=False)
 
@@ -280,12 +280,12 @@ L1: Loss = _Power(Fraction(1))
 L2: Loss = _Power(Fraction(2))
 
 
-#: Powers of distances are written out exactly up to this one.
-LARGEST_POWER = 1000
+#: Largest power of distances that is computed exactly.
+MAX_POWER = 1000
 
 
 def power(p: Number) -> Loss:
-    """The p-th power of the distance, \\|i - j\\|^p, for any p >= 0 (with 0^0 = 0, so that ``power(0)`` is L0).
+    """Return the p-th power of the distance, \\|i - j\\|^p, for any p >= 0 (with 0^0 = 0: ``power(0)`` is L0).
 
     Examples
     --------
@@ -297,13 +297,13 @@ def power(p: Number) -> Loss:
         raise InvalidInput.must_be(
             "p", "0 or more, or errors would cost less the larger they are", p, meaning="the power"
         )
-    if exponent > LARGEST_POWER:
-        raise InvalidInput.must_be("p", f"at most {LARGEST_POWER}", p, meaning="the power")
+    if exponent > MAX_POWER:
+        raise InvalidInput.must_be("p", f"at most {MAX_POWER}", p, meaning="the power")
     return _Power(exponent)
 
 
 def beyond(d: Number) -> Loss:
-    """1 for reports further than d from the truth, else 0; [C]'s L0_d. On a grid d is in the unit of its cells.
+    """Return the loss of 1 for reports further than d from the truth, else 0; [C]'s L0_d. On a grid d is in its unit.
 
     Examples
     --------
@@ -317,10 +317,10 @@ def beyond(d: Number) -> Loss:
 
 
 def matrix(losses: object) -> Loss:
-    """Any losses: L[i, j] is the cost of reporting j when the truth is i.
+    """Return a loss from a matrix: L[i, j] is the cost of reporting j when the truth is i.
 
-    Integers and Fractions are taken as they are. In exact answers a float means the simplest rational that rounds to
-    it, so .1 is 1/10.
+    Integers and Fractions are exact. In exact answers a float means the simplest rational that rounds to it, so .1 is
+    1/10.
 
     Examples
     --------
@@ -342,20 +342,20 @@ def matrix(losses: object) -> Loss:
             argument="losses",
         )
     if values.dtype.kind == "O":
-        listed = [[as_fraction(v, "a loss") for v in row] for row in values]
+        exact = [[as_fraction(v, "a loss") for v in row] for row in values]
         values = np.empty(values.shape, dtype=object)
-        values[:] = listed
+        values[:] = exact
     elif not np.all(np.isfinite(values)):
         i, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
         raise InvalidInput(
             f"losses must be finite numbers; the loss of truth {i}, report {j} is {values[i, j]}.", argument="losses"
         )
     values.flags.writeable = False
-    return _Matrix(values)
+    return _MatrixLoss(values)
 
 
 def resolve(loss: object) -> Loss:
-    """The loss that is meant: a Loss, a name ("L0", "L1", "L2", "L3", "L0_1" for beyond(1)), or a matrix of losses.
+    """Return the loss from a Loss, a name ("L0", "L1", "L2", "L3", "L0_1" for beyond(1)), or a matrix of losses.
 
     Examples
     --------
@@ -365,9 +365,9 @@ def resolve(loss: object) -> Loss:
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str):
-        named = re.fullmatch(r"\s*[Ll](0[_-])?(\d+(?:[./]\d+)?)\s*", loss)
-        if named is not None:
-            return beyond(named[2]) if named[1] else power(named[2])
+        match = re.fullmatch(r"\s*[Ll](0[_-])?(\d+(?:[./]\d+)?)\s*", loss)
+        if match is not None:
+            return beyond(match[2]) if match[1] else power(match[2])
     elif isinstance(loss, np.ndarray | list | tuple):
         return matrix(loss)
     elif callable(loss):

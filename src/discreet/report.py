@@ -255,6 +255,36 @@ class Check(NoTruthValue):
         return self.holds is True
 
 
+@dataclass(frozen=True)
+class Finding(Check):
+    """One check and its outcome. ``holds`` is None if it is open: it could not be decided here.
+
+    Attributes
+    ----------
+    name
+        Name of the check.
+    holds
+        Its outcome.
+    sentence
+        An explanation, in a sentence.
+
+    Examples
+    --------
+    >>> finding = Finding("ledger", None, "No ledger was given.")
+    >>> finding.passed, finding.mark
+    (False, 'open')
+    """
+
+    name: str
+    holds: bool | None
+    sentence: str
+
+    @property
+    def mark(self) -> str:
+        """One word: holds, FAILS or open."""
+        return {True: "holds", False: "FAILS", None: "open"}[self.holds]
+
+
 def question(method: Question) -> Question:
     """Make a method whose bare name has no truth value: ``if verdict.holds:`` would hold for everything.
 

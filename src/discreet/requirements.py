@@ -1,7 +1,7 @@
-"""Requirements beyond the seven properties: how biased, how wrong, how far off a mechanism may be.
+"""Requirements beyond the seven properties: limits on bias, error and reach.
 
 Each is a :class:`~discreet.properties.Property` like the seven: labelled linear rows, a check with the worst violation
-and its place, and a sentence. They go wherever properties go: ``dc.design(..., properties=["CM", "bias<=0"])``,
+and its location, and a sentence. They are used like properties: ``dc.design(..., properties=["CM", "bias<=0"])``,
 ``dc.check(m, dc.requirements.bias(0))``.
 
 ==================  ======================================================================
@@ -13,7 +13,7 @@ and its place, and a sentence. They go wherever properties go: ``dc.design(..., 
 ``"steps>=1/2"``     neighbouring reports differ in probability by a factor of at most 2
 ==================  ======================================================================
 
-and :func:`zeros` for single places. To add one, write its builder and add one entry to :data:`REQUIREMENTS`.
+and :func:`zeros` for single entries. To add one, write its builder and add one entry to :data:`REQUIREMENTS`.
 
 >>> import discreet as dc
 >>> unbiased = dc.requirements.bias(0)
@@ -59,13 +59,13 @@ def _whole(value: object) -> int:
 
 
 def _every_truth(truths: int, reports: int) -> tuple[IntArray, IntArray]:
-    """All places, one row per truth, and how far each report lies above the truth."""
+    """Return all places, one row per truth, and the signed distance of each report from the truth."""
     places = np.arange(truths * reports).reshape(truths, reports)
     return places, np.arange(reports)[None, :] - np.arange(truths)[:, None]
 
 
 def bias(most: Number) -> Property:
-    """The mean error is at most ``most`` in size, for every truth: ``|sum_j (j - i) P[i, j]| <= most``.
+    """Require a mean error of at most ``most`` in size, for every truth: ``|sum_j (j - i) P[i, j]| <= most``.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def bias(most: Number) -> Property:
 
 
 def mean_squared_error(most: Number) -> Property:
-    """The mean squared error is at most ``most``, for every truth: sum_j (j - i)^2 P[i, j] <= most.
+    """Require a mean squared error of at most ``most``, for every truth: sum_j (j - i)^2 P[i, j] <= most.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def mean_squared_error(most: Number) -> Property:
 
 
 def support(within: int) -> Property:
-    """No report is further than ``within`` from the truth: ``P[i, j] = 0`` for ``|i - j| > within``.
+    """Require reports within ``within`` of the truth: ``P[i, j] = 0`` for ``|i - j| > within``.
 
     With delta = 0 a report that is possible for one truth is possible for all, so ``within`` must reach half the range.
 
@@ -121,7 +121,7 @@ def support(within: int) -> Property:
     def build(truths: int, reports: int) -> Rows:
         places, above = _every_truth(truths, reports)
         far = places[np.abs(above) > reach][:, None]
-        # where every report is near enough, what holds anyway: a table of rows is never empty
+        # if every report is near enough, rows that always hold: a table of rows is never empty
         return Rows(far, _ALONE, "==") if len(far) else Rows(places[[0, -1], [0, -1]][:, None], _ALONE, ">=")
 
     sentence = f"No report is further than {reach} from the truth."
@@ -129,7 +129,7 @@ def support(within: int) -> Property:
 
 
 def truth(at_least: Number | None = None, *, exactly: Number | None = None) -> Property:
-    """Every truth is reported truly with probability at least, or exactly, this.
+    """Require the truth to be reported with at least, or exactly, this probability.
 
     Examples
     --------
@@ -152,9 +152,9 @@ def truth(at_least: Number | None = None, *, exactly: Number | None = None) -> P
 
 
 def steps(ratio: Number) -> Property:
-    """Neighbouring reports are alike: P[i, j] >= ratio P[i, j+1] and the reverse, along every row of the matrix.
+    """Require similar neighbouring reports: P[i, j] >= ratio P[i, j+1] and the reverse, in every row of the matrix.
 
-    Differential privacy asks this of neighbouring truths; this asks it of neighbouring reports ("column DP" in [C]).
+    Differential privacy requires this of neighbouring truths; this requires it of reports ("column DP" in [C]).
 
     Examples
     --------
@@ -176,43 +176,43 @@ def steps(ratio: Number) -> Property:
 
 
 def zeros(places: Iterable[tuple[int, int]]) -> Property:
-    """These (truth, report) pairs never happen: structural zeros.
+    """Require that these (truth, report) pairs never occur: structural zeros.
 
     Examples
     --------
     >>> zeros([(0, 4), (4, 0)]).code
     'zeros[0-4 4-0]'
     """
-    listed = sorted({(int(i), int(j)) for i, j in places})
-    if not listed or min(min(pair) for pair in listed) < 0:
+    pairs = sorted({(int(i), int(j)) for i, j in places})
+    if not pairs or min(min(pair) for pair in pairs) < 0:
         raise InvalidInput(
             "structural zeros are pairs (truth, report) of counts, at least one; got none, or negative ones.",
             argument="places",
         )
 
     def build(truths: int, reports: int) -> Rows:
-        outside = next(((i, j) for i, j in listed if i >= truths or j >= reports), None)
+        outside = next(((i, j) for i, j in pairs if i >= truths or j >= reports), None)
         if outside is not None:
             raise InvalidInput(
                 f"the structural zero {outside} lies outside the counts 0..{reports - 1}.", argument="places"
             )
-        return Rows(np.array([[i * reports + j] for i, j in listed]), _ALONE, "==")
+        return Rows(np.array([[i * reports + j] for i, j in pairs]), _ALONE, "==")
 
-    code = f"zeros[{' '.join(f'{i}-{j}' for i, j in listed)}]"
-    return Property(code, "structural zeros", f"{len(listed)} given pairs of truth and report never happen.", "", build)
+    code = f"zeros[{' '.join(f'{i}-{j}' for i, j in pairs)}]"
+    return Property(code, "structural zeros", f"{len(pairs)} given pairs of truth and report never happen.", "", build)
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a requirement is written: its sign, and what makes it of the number."""
+    """The text form of a requirement: its sign, and the function that makes it from the number."""
 
     sign: str
     make: Callable[[Any], Property]
-    #: What the number is, for messages.
+    #: The kind of the number, for messages.
     number: str
 
 
-#: Every requirement that is written with a number. One more is one more entry here.
+#: Every requirement with a number, by name and sign.
 REQUIREMENTS: dict[tuple[str, str], Form] = {
     ("bias", "<="): Form("bias<=B", bias, "a number of at least 0"),
     ("mse", "<="): Form("mse<=V", mean_squared_error, "a number of at least 0"),
@@ -223,17 +223,17 @@ REQUIREMENTS: dict[tuple[str, str], Form] = {
 }
 
 
-def resolve(wanted: str | Property | Iterable[str | Property] | None) -> tuple[Property, ...]:
-    """The properties and requirements that are meant: codes, "bias<=0" and the like, or objects.
+def resolve(items: str | Property | Iterable[str | Property] | None) -> tuple[Property, ...]:
+    """Return properties and requirements from codes, "bias<=0" and the like, or objects.
 
     Examples
     --------
     >>> [p.code for p in resolve("WH+bias<=1/2")]
     ['WH', 'bias<=1/2']
     """
-    if wanted is None or (isinstance(wanted, str) and not wanted.strip()):
+    if items is None or (isinstance(items, str) and not items.strip()):
         return ()
-    return tuple(_one(item) for item in properties.listed(wanted))
+    return tuple(_one(item) for item in properties.split_codes(items))
 
 
 _WITH_A_NUMBER = re.compile(r"([A-Za-z]+)\s*(<=|>=|=)\s*(\S+)")
@@ -241,7 +241,7 @@ _ZEROS = re.compile(r"zeros\[((?:\d+-\d+ ?)+)\]")
 
 
 def is_numbered(text: str) -> bool:
-    """Whether this is written like a requirement with numbers, such as "bias<=0" or "zeros[0-4]", known or not."""
+    """Return whether this has the form of a requirement with numbers, such as "bias<=0" or "zeros[0-4]"."""
     return bool(_WITH_A_NUMBER.fullmatch(text) or _ZEROS.fullmatch(text))
 
 

@@ -55,7 +55,7 @@ def read_space(path: str | Path) -> Space:
 
 
 def space_from_table(text: str) -> Space:
-    """A space from a matrix of distances, or from a list of edges, as text with separators.
+    """Return a space from a matrix of distances, or from a list of edges, as text with separators.
 
     >>> space_from_table(",x,y\\nx,0,3\\ny,3,0").distance("x", "y")
     3.0

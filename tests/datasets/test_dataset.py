@@ -143,14 +143,15 @@ def test_data_that_is_missing_is_planned_for_and_not_released(visits: dc.Dataset
 
 def test_what_is_refused_binds_no_file(visits: dc.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ledger learns which file an edition is after the rehearsal, and only if the budget pays."""
-    book, plan = visits.ledger, visits.plan(SQL, **ASKED)
+    book, plan = visits.ledger, visits.plan(SQL, edition="E", **ASKED)
+    before = len(book.entries())
     with monkeypatch.context() as broken:
         broken.setattr("discreet.release.counts._rehearse", _without_room)
         with refused(InvalidInput, "out"):
             plan.release()
     with refused(BudgetExceeded, token="50"):
-        visits.plan(SQL, max_groups=1, epsilon=50).release()
-    assert edition_file(book, "visits", "") is None and not book.entries()
+        visits.plan(SQL, edition="E", max_groups=1, epsilon=50).release()
+    assert edition_file(book, "visits", "E") is None and len(book.entries()) == before
     plan.release()
     assert edition_file(book, "visits", "") == "data/visits.csv"
 

@@ -11,7 +11,7 @@ import typer
 
 import discreet as dc
 from datasets.conftest import SQL, write_people
-from discreet.cli import datasets as verbs
+from discreet.cli import dataset as verbs
 from discreet.errors import BudgetExceeded, InvalidInput
 from support.command_line import invoke, run
 from support.refusals import refused
@@ -76,6 +76,15 @@ def test_a_person_is_asked_before_anything_is_spent(answer: bool, here: Path, mo
     monkeypatch.setattr(typer, "confirm", lambda _: answer)
     assert "would be paid" in invoke(*ASK, "-o", "out").stdout
     assert bool(dc.Dataset.open("visits.toml").budget.spent.epsilon) is answer
+
+
+def test_the_question_names_what_the_ledger_counts(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rho of geometric noise is not spent from a budget of epsilon."""
+    questions: list[str] = []
+    monkeypatch.setattr(verbs, "on_terminal", lambda: True)
+    monkeypatch.setattr(typer, "confirm", lambda question: bool(questions.append(question)))
+    invoke(*ASK, "-o", "out")
+    assert len(questions) == 1 and "epsilon 1" in questions[0] and "rho" not in questions[0]
 
 
 def test_nobody_is_asked_about_a_release_that_would_be_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import typer
 
 import discreet as dc
 from datasets.conftest import write_people
-from discreet.cli import datasets as verbs
+from discreet.cli import dataset as verbs
 from discreet.datasets import making
 from discreet.datasets.declaration import Declaration
 from discreet.errors import InvalidInput, UnreadableFile
@@ -89,8 +89,24 @@ def test_the_same_line_goes_on_after_a_kill_between_the_two_files(place: Path) -
     run(*NEW, "--yes")
     assert "visits.toml" in files(place)
     (place / "visits.toml").unlink()
+    run(*NEW, "--yes")
+    (place / "visits.toml").unlink()
     with refused(InvalidInput, "ledger"):  # unused, and of another budget
         invoke(*NEW[:6], 4, "--yes")
+
+
+def test_another_file_than_the_ledger_was_made_for_needs_an_edition(place: Path) -> None:
+    """Also before anything is released."""
+    run(*NEW, "--yes")
+    write_people(place / "later.csv", 30)
+    declared = place / "visits.toml"
+    declared.write_text(declared.read_text().replace("visits.csv", "later.csv"))
+    ask = ("release", "SELECT site, COUNT(*) FROM visits GROUP BY site", "--max-groups", 1, "--epsilon", 1)
+    for more in (("--plan",), ("-o", "out")):
+        with refused(InvalidInput, token="later.csv"):
+            invoke(*ask, *more)
+    run(*ask, "--edition", "later", "-o", "out")
+    assert (place / "out").is_dir()
 
 
 def test_a_ledger_that_exists_is_adopted_if_it_fits(place: Path) -> None:
@@ -153,7 +169,7 @@ def test_a_column_is_added_and_the_rest_stays(folder: Path) -> None:
     run("dataset", "add-column", file, "--bands", "Age=18,30,65")
     text = file.read_text()
     assert "# our own comment" in text and "# age = " not in text and '[columns]\nsite = "1..3"' in text
-    assert Declaration.open(file).column_named("age") is not None
+    assert Declaration.open(file).find_column("age") is not None
     for line in (("--domain", "site=1..2"), ("--domain", "agee=1..2"), ()):
         with refused(InvalidInput, "domain"):
             invoke("dataset", "add-column", file, *line)

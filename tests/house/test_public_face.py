@@ -48,6 +48,7 @@ NAMES = {
     ),
     *("estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity", "Stratified", "Distance"),
     *("estimate_by", "GroupEstimates", "Difference"),
+    *("perturb_file", "PerturbedFile", "estimate_files", "estimate_files_by"),
     *("plan_collection", "CollectionPlan", "ProductSpace", "Joint", "Margin"),
     *("reconstruction_loss", "ReconstructionLoss", "compare_reconstruction", "LossComparison"),
 }

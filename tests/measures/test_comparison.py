@@ -119,7 +119,7 @@ def test_the_exponential_mechanism_is_symmetric(n: int, alpha: str) -> None:
 
 
 def test_privacy_is_shown_as_it_was_typed() -> None:
-    assert compare(3, epsilon="0.01").asked == "epsilon = 0.01" and compare(3, alpha="0.9").asked == "alpha = 0.9"
+    assert compare(3, epsilon="0.01").privacy == "epsilon = 0.01" and compare(3, alpha="0.9").privacy == "alpha = 0.9"
     assert compare(3, epsilon="0.01", families=["GM"]).table()[1][0][1] == "0.01"
 
 
@@ -144,3 +144,15 @@ def test_the_variance_of_shares_is_that_of_an_unbiased_estimate() -> None:
     assert dc.utility.share_variances(m) == pytest.approx(1000 * found.var(axis=0), rel=0.04)
     assert np.isinf(dc.utility.share_variances(dc.uniform(3))).all()
     assert compare(3, epsilon=1, families=["UM"]).to_json()["mechanisms"][0]["share_variance"] == "infinity"
+
+
+def test_others_are_compared_with_families_or_alone() -> None:
+    """As ``discreet compare FILE --families GM`` does."""
+    mine = {"mine": [["3/4", "1/4"], ["1/4", "3/4"]]}
+    both = dc.compare(others=mine, families=["GM"], epsilon=1)
+    assert [row.name for row in both.rows] == ["mine", "GM"] and both.n == 1
+    assert both["GM"].costs == dc.compare(1, families=["GM"], epsilon=1)["GM"].costs
+    assert both["mine"].costs == dc.compare(mine)["mine"].costs
+    assert [row.name for row in dc.compare(others=mine).rows] == ["mine"]
+    with refused(InvalidInput):
+        dc.compare(5, others=mine, families=["GM"], epsilon=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from fractions import Fraction
 
 import pytest
 
@@ -15,6 +16,7 @@ M = dc.geometric(4, epsilon=1)
 SPACE = dc.Counts(4)
 ODD = [
     [], [1], [0] * 5, [1, 0, 0, 0, 0], [math.nan] * 5, [math.inf, 0, 0, 0, 0], [1e308] * 5, [1e-320] * 5,
+    [10**400, 0, 0, 0, 0], [Fraction(-(10**400), 3), 0, 0, 0, 0],
     [-1, 2, 0, 0, 0], ["1/2", "1/2", 0, 0, 0], [[0.2] * 5], "abc", {0: 1}, [True] * 5, [1 + 0j, 0, 0, 0, 0],
 ]  # fmt: skip
 
@@ -32,7 +34,38 @@ CALLS = {
     "release": M.release,
     "exponential": lambda odd: dc.exponential(odd, epsilon=1),
     "curve": dc.verify(M).curve,
+    "interval": lambda odd: dc.estimate([1, 2, 3, 4, 9], M).interval(odd),
+    "matrix": lambda odd: dc.verify([odd, [0.2] * 5]),
+    "certified matrix": lambda odd: dc.from_matrix([odd, [0.2] * 5], privacy=1),
+    "guess": lambda odd: dc.plan_collection(SPACE, target_error="±9 points", epsilon=3, guess=odd),
+    "places": lambda odd: dc.Grid(2, 2, cell=1).locate(odd, odd),
 }
+
+#: One argument that is a single number, beside whatever else the call needs.
+NUMBERS = {
+    "cell": lambda odd: dc.Grid(2, 2, cell=odd).centre(0),
+    "cell of a box": lambda odd: dc.Grid.from_box(48.8, 2.25, 48.92, 2.45, cell=odd),
+    "side of a box": lambda odd: dc.Grid.from_box(48.8, 2.25, odd, 2.45, cell=1000),
+    "place": lambda odd: dc.Grid(2, 2, cell=1).locate(odd, 0.5),
+    "stay": lambda odd: dc.bounded_noise(epsilon=1, stay=odd, reach=3),
+    "stay of a p-table": lambda odd: dc.design_ptable(epsilon=2, reach=2, stay=odd, keys=64),
+    "variance": lambda odd: dc.bounded_noise(epsilon="7/10", reach=4, variance=odd),
+    "sensitivity": lambda odd: dc.exponential([[0, 1], [1, 0]], epsilon=1, sensitivity=odd),
+    "score": lambda odd: dc.exponential([[0, odd], [1, 0]], epsilon=1),
+    "privacy": lambda odd: dc.from_matrix([["1/2", "1/2"], ["1/4", "3/4"]], privacy=odd),
+    "level": lambda odd: dc.estimate([1, 2, 3, 4, 9], M).interval("mean", level=odd),
+    "quantile": lambda odd: dc.estimate([1, 2, 3, 4, 9], M).quantile(odd),
+    "design": lambda odd: dc.design(odd, alpha="1/2"),
+    "choose": lambda odd: dc.choose(odd, alpha="1/2"),
+    "survey": lambda odd: dc.plan_collection(dc.Counts(odd), target_error="±9 points", epsilon=1),
+    "verify": dc.verify,
+    "explain": dc.explain,
+    "labels": dc.Labels,
+}
+ODD_NUMBERS = [
+    10**400, -(10**400), Fraction(1, 10**400), Fraction(10**400, 3), 10**25, 2**62 - 1, 1e308, 5e-324, math.nan,
+    math.inf, -1, 0, "abc", "1e-400", None, True, {}, 1j,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -41,6 +74,19 @@ def test_odd_numbers_are_used_or_refused_in_words(name, odd):
     """Warnings are errors here, so an overflow fails too."""
     with suppress(DiscreetError):
         CALLS[name](odd)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_an_odd_number_is_used_or_refused_in_words(name):
+    """Also those that no double can hold, and those for which there is no memory."""
+    crashed = {}
+    for odd in ODD_NUMBERS:
+        try:
+            with suppress(DiscreetError):
+                NUMBERS[name](odd)
+        except Exception as problem:
+            crashed[repr(odd)[:25]] = repr(problem)[:100]
+    assert crashed == {}
 
 
 def test_texts_are_not_numbers_of_a_distribution():

@@ -11,7 +11,7 @@ import pytest
 from discreet import plots
 from discreet.errors import InvalidInput, Unsupported
 from discreet.plots.chart import CONFIG, printable
-from discreet.plots.counts import MOST_CELLS, label
+from discreet.plots.counts import MAX_DRAWN_CELLS, label
 from support.refusals import refused
 
 HEALTH = ["excellent", "good", "fair", "poor"]
@@ -154,7 +154,7 @@ def test_none_and_too_many_cells_are_refused():
     with refused(InvalidInput, "rows"):
         plots.counts([], ["a"])
     with refused(Unsupported, "rows"):
-        plots.counts(cells({"a": range(MOST_CELLS + 1)}), ["a"])
+        plots.counts(cells({"a": range(MAX_DRAWN_CELLS + 1)}), ["a"])
 
 
 # ------------------------------------------------------------------------------------------------ figures and axes

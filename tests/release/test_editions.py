@@ -21,7 +21,7 @@ from discreet.ledger.budget import short
 from discreet.release.noise import changes as changes_of
 from discreet.release.noise.cells import CellNoise, cell_noise
 from discreet.release.noise.changes import changes, total_change
-from discreet.release.noise.margins import Cells
+from discreet.release.noise.margins import ReleasedCells
 from support.bundles import BY_BOTH, DOMAIN, answered, edit
 from support.refusals import refused
 from support.tiers import examples
@@ -58,7 +58,9 @@ def coverage(first: CellNoise, second: CellNoise, before: int, after: int) -> tu
     pairs = list(itertools.product(law(first, before).items(), law(second, after).items()))
     chances = [p * q for (_, p), (_, q) in pairs]
     found = changes(
-        Cells([r for (r, _), _ in pairs], first, None), Cells([r for _, (r, _) in pairs], second, None), LEVEL
+        ReleasedCells([r for (r, _), _ in pairs], first, None),
+        ReleasedCells([r for _, (r, _) in pairs], second, None),
+        LEVEL,
     )
     inside = (found.low <= after - before) & (after - before <= found.high)
     growth = np.full(len(pairs), True)
@@ -97,7 +99,7 @@ def test_intervals_of_differences_are_not_wider_than_they_need_be():
     both: dict[int, Fraction] = {}
     for (a, p), (b, q) in itertools.product(one.items(), one.items()):
         both[b - a] = both.get(b - a, Fraction(0)) + p * q
-    found = changes(Cells([100], noise, None), Cells([130], noise, None), LEVEL)
+    found = changes(ReleasedCells([100], noise, None), ReleasedCells([130], noise, None), LEVEL)
     half = int(found.high[0]) - 30
     assert int(found.low[0]) == 30 - half
     assert sum(p for z, p in both.items() if z > half) <= (1 - LEVEL) / 2 < sum(p for z, p in both.items() if z >= half)
@@ -124,7 +126,9 @@ def _total(noise, before, after):
     """A total depends on the sums, and on how many counts lie at the lower end."""
     key = (sum(after) - sum(before), sum(r == 0 for r in before), sum(r == 0 for r in after))
     if key not in _KNOWN:
-        found = total_change(Cells(before, noise, None), Cells(after, noise, None), np.full(2, True), LEVEL)
+        found = total_change(
+            ReleasedCells(before, noise, None), ReleasedCells(after, noise, None), np.full(2, True), LEVEL
+        )
         _KNOWN[key] = found.low, found.high
     return _KNOWN[key]
 
@@ -139,9 +143,9 @@ def test_many_cells_at_once_are_each_cell_by_itself(reports, names):
     if names == "in range":
         reports = [(min(a, 6), min(b, 6)) for a, b in reports]
     before, after = [a for a, _ in reports], [b for _, b in reports]
-    together = changes(Cells(before, noise, None), Cells(after, noise, None), LEVEL)
+    together = changes(ReleasedCells(before, noise, None), ReleasedCells(after, noise, None), LEVEL)
     for k, (a, b) in enumerate(reports):
-        alone = changes(Cells([a], noise, None), Cells([b], noise, None), LEVEL)
+        alone = changes(ReleasedCells([a], noise, None), ReleasedCells([b], noise, None), LEVEL)
         assert (together.low[k], together.high[k]) == (alone.low[0], alone.high[0])
         assert together.low[k] <= together.difference[k] <= together.high[k]
 
@@ -149,17 +153,19 @@ def test_many_cells_at_once_are_each_cell_by_itself(reports, names):
 def test_cells_that_cannot_exist_are_exact_and_suppressed_ones_are_unknown():
     noise = NOISES["clamped"]
     status = ["M", "Q", "A"]
-    found = changes(Cells([0, 0, 40], noise, status), Cells([0, 50, 60], noise, ["M", "A", "A"]), LEVEL)
-    assert (found.low[0], found.high[0]) == (0, 0) and found.seen.tolist() == [True, False, True]
+    found = changes(ReleasedCells([0, 0, 40], noise, status), ReleasedCells([0, 50, 60], noise, ["M", "A", "A"]), LEVEL)
+    assert (found.low[0], found.high[0]) == (0, 0) and found.comparable.tolist() == [True, False, True]
     assert not found.determined[0] and found.determined[2]
-    before, after = Cells([0, 0, 40], noise, status), Cells([0, 5, 6], noise, None)
-    assert total_change(before, after, found.seen, LEVEL).estimate == 6 - 40
+    before, after = ReleasedCells([0, 0, 40], noise, status), ReleasedCells([0, 5, 6], noise, None)
+    assert total_change(before, after, found.comparable, LEVEL).estimate == 6 - 40
     assert total_change(before, after, np.full(3, True), LEVEL) is None
 
 
 def test_growth_from_next_to_nothing_is_undetermined():
     noise = cell_noise("geometric", epsilon=1)
-    found = changes(Cells([0, 3, 9, 400], noise, None), Cells([5, 9, 12, 500], noise, None), Fraction(19, 20))
+    found = changes(
+        ReleasedCells([0, 3, 9, 400], noise, None), ReleasedCells([5, 9, 12, 500], noise, None), Fraction(19, 20)
+    )
     assert found.determined.tolist() == [False, False, True, True]
     assert found.growth[3] == pytest.approx(25) and 22 < found.growth_low[3] < 25 < found.growth_high[3] < 28
 

@@ -179,7 +179,7 @@ def test_names_of_sheets_are_names_that_excel_takes():
 
 
 def test_a_table_too_long_for_a_sheet_is_refused(release, tmp_path, monkeypatch):
-    monkeypatch.setattr(excel, "MOST_ROWS", 3)
+    monkeypatch.setattr(excel, "MAX_ROWS", 3)
     with refused(Unsupported, token=".parquet"):
         dc.export(release, tmp_path / "counts.xlsx")
 

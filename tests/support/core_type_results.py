@@ -196,7 +196,7 @@ def studies() -> Iterator[Result]:
     for study, figure in (("bounded", "1"), ("constrained", "12"), ("reconstruction", "1")):
         found = dc.study(study, figure, quick=True)
         yield exactly(f"study {study} {figure}: verdicts", [claim.verdict.value for claim in found.claims])
-        for name, rows in found.drawn[figure].tables.items():
+        for name, rows in found.results[figure].tables.items():
             numbers = [value for row in rows for value in row.values() if isinstance(value, int | float)]
             yield close(f"study {study} {figure}: {name or 'data'}", [float(value) for value in numbers], STUDIED)
 

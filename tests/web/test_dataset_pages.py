@@ -136,6 +136,12 @@ def test_values_in_a_file_are_offered_and_used(folder: Path) -> None:
     assert "(2 site: 1, 2)" in pages.post("/release/plan", asked())
 
 
+def test_what_a_release_spends_is_what_the_ledger_counts(pages: QuietPages) -> None:
+    """The rho of geometric noise is not spent from a budget of epsilon."""
+    spends = re.findall("<strong>(epsilon [^<]*)</strong>", pages.post("/release/review", asked()))
+    assert spends == ["epsilon 1"]
+
+
 def test_a_name_that_is_taken_is_refused_before_anything_is_confirmed(pages: QuietPages) -> None:
     pages.release(asked())
     assert 'hx-post="/release/run"' in pages.post("/release/review", asked())  # the recorded answer is there already

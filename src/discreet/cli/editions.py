@@ -54,7 +54,7 @@ def export(
     from ..release.outputs.export import export as write
 
     release = open_bundle(folder, ledger)
-    files = [str(file) for place in to for file in write(release, place, table=table - 1)]
+    files = [str(file) for target in to for file in write(release, target, table=table - 1)]
     if json:
         print_json({"bundle": str(folder), "written": files})
         return

@@ -57,7 +57,7 @@ def verify(
     from ..wording import find_name
 
     refuse_unwritable(page, (".html",), "a page")
-    named = None if notion is None else find_name(notion, NOTIONS, "a notion", argument="notion")
+    notion_name = None if notion is None else find_name(notion, NOTIONS, "a notion", argument="notion")
     inputs = None
     if space is not None:
         from ..space_files import read_space
@@ -67,10 +67,10 @@ def verify(
         if str(file) == "-":
             data = sys.stdin.buffer.read()
             verdict: FileVerdict | BundleReport = verify_text(
-                data, _name(file), notion=named, epsilon=epsilon, delta=delta, inputs=inputs
+                data, _name(file), notion=notion_name, epsilon=epsilon, delta=delta, inputs=inputs
             )
         else:
-            verdict = judge(file, named, inputs=inputs, epsilon=epsilon, delta=delta, ledger=ledger)
+            verdict = judge(file, notion_name, inputs=inputs, epsilon=epsilon, delta=delta, ledger=ledger)
     except (Altered, NotPrivate) as problem:
         hand_over(Refutation(str(file), _name(file), str(problem)), page, json)
         decide(False)
@@ -105,15 +105,15 @@ def check(
     from ..checking import check as examine
     from ..errors import InvalidInput
     from ..exact.rationals import as_fraction
-    from ..properties import listed
+    from ..properties import split_codes
 
     refuse_unwritable(page, (".html",), "a page")
     subject, _ = _subject(file)
     if require is not None and not require.strip(" ,;+"):
         raise InvalidInput("--require names properties, such as WH,CM; it is empty.", argument="require")
-    required = None if require is None else [code for code in listed(require) if code]
-    forgiven = None if tolerance is None else float(as_fraction(tolerance, "tolerance"))
-    checks = examine(subject, required, tolerance=forgiven)
+    required = None if require is None else [code for code in split_codes(require) if code]
+    allowance = None if tolerance is None else float(as_fraction(tolerance, "tolerance"))
+    checks = examine(subject, required, tolerance=allowance)
     hand_over(checks, page, json)
     if require is not None:
         decide(checks.holds)
@@ -132,7 +132,7 @@ def explain(
     Example: `discreet explain m.json --prior 0.1`
     """
     from ..errors import InvalidInput
-    from ..explanation import explain as put
+    from ..explanation import explain as explain_mechanism
 
     refuse_unwritable(page, (".html",), "a page")
     mechanism, _ = _subject(file)
@@ -141,5 +141,5 @@ def explain(
             f"{file} carries no claim that could be explained.",
             f"Measure it with: discreet verify {file}, or make it a mechanism with dc.from_matrix in Python.",
         )
-    words = put(mechanism, prior=prior, people=people, distance=distance)
+    words = explain_mechanism(mechanism, prior=prior, people=people, distance=distance)
     hand_over(words, page, json)

@@ -108,12 +108,12 @@ class Collection:
                 "reporting": self.reporting,
                 "minimum_reports": self.minimum_reports,
                 "wanted": self.target_error,
-                "mechanisms": [_described(name, one) for name, one in self.mechanisms.items()],
+                "mechanisms": [_mechanism_json(name, one) for name, one in self.mechanisms.items()],
             },
         )
 
 
-def _described(name: str, mechanism: Mechanism) -> dict[str, Json]:
+def _mechanism_json(name: str, mechanism: Mechanism) -> dict[str, Json]:
     guarantee = local_guarantee(mechanism)
     return {
         "name": name,
@@ -258,7 +258,7 @@ def reader_of(outputs: Space) -> ReportReader:
     """
     if isinstance(outputs, Labels):
         return _label_reader(outputs, {int, str})
-    if isinstance(outputs, Range):
+    if outputs.as_grid is None and not outputs.is_line:  # the numbers of a range
         return _label_reader(outputs, {int, float})
     assert outputs.size is not None  # a collection has no other mechanisms
     largest = outputs.size - 1

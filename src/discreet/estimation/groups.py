@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidInput, InWords, arg, named
+from ..exact.arrays import as_floats
 from ..plots import Chart
 from ..plots.counts import label
 from ..plots.reconstruction import cumulative_lines, share_dots
@@ -168,7 +169,7 @@ class GroupEstimates(Result):
         if isinstance(statistic, str | tuple):
             value = float(value_of(self[first], statistic) or 0) - float(value_of(self[second], statistic) or 0)
         else:
-            weights = np.asarray(statistic, dtype=float)
+            weights = as_floats(statistic)
             value = float(weights @ (self[first].distribution - self[second].distribution))
         return Difference(one.statistic, first, second, value, low, high)
 

@@ -68,6 +68,8 @@ class Estimate(Answers, Result):
     distance
         For "empirical-bayes": how far it is from the maximum of the likelihood, and whether chance explains that; also
         where it was not explained, so that the maximum is shown. None for other methods.
+    origin
+        Names of the files and groups that the reports came from, for pages; None if they were not read from files.
 
     Examples
     --------
@@ -84,6 +86,7 @@ class Estimate(Answers, Result):
     tolerance: float
     notes: tuple[str, ...] = ()
     distance: Distance | None = None
+    origin: Origin | None = field(repr=False, default=None)
     _maximum: Solution | None = field(repr=False, default=None)
     _likelihood: Likelihood = field(repr=False, default=None)  # type: ignore[assignment]
     _solution: Solution = field(repr=False, default=None)  # type: ignore[assignment]
@@ -221,9 +224,9 @@ class Estimate(Answers, Result):
         most
             How many values to show.
         origin
-            The names of the files and groups that the reports came from.
+            The names of the files and groups that the reports came from; by default its own.
         """
-        return reporting.estimate_report(self, read_share(level, "level", inside=True), most, origin)
+        return reporting.estimate_report(self, read_share(level, "level", inside=True), most, origin or self.origin)
 
     def describe(self, level: float = 0.95, *, width: int = 100, most: int = MOST_LINES) -> str:
         """The report as text for a terminal so wide, with at most so many values.
@@ -318,7 +321,7 @@ class Estimate(Answers, Result):
         level
             Of the intervals in pictures and tables.
         origin
-            The names of the files and groups that the reports came from, for a page.
+            The names of the files and groups that the reports came from, for a page; by default its own.
         """
         file, level = Path(path), read_share(level, "level", inside=True)
         ending = file.suffix.lower()

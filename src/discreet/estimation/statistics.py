@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput, InWords, Unsupported, WrongType, meant
-from ..exact.arrays import FloatArray
+from ..exact.arrays import FloatArray, as_floats
 from ..spaces import Space
 
 #: What solvers leave where there is nothing: cumulative sums are compared up to this.
@@ -93,10 +93,9 @@ def read_share(value: object, what: str, inside: bool = False) -> float:
     """A number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise WrongType.must_be(what, "a number between 0 and 1", value)
-    share = float(value)
-    if not (0 < share < 1 if inside else 0 <= share <= 1):
+    if not (0 < value < 1 if inside else 0 <= value <= 1):
         raise InvalidInput.must_be(what, f"{'strictly ' * inside}between 0 and 1", value)
-    return share
+    return float(value)
 
 
 def indicator(space: Space, statistic: tuple[Any, ...]) -> FloatArray:
@@ -138,7 +137,7 @@ def unknown(statistic: object) -> InvalidInput:
 def read_weights(values: ArrayLike, size: int) -> FloatArray:
     """A linear statistic of one's own: a number for each true value."""
     try:
-        weights = np.asarray(values, dtype=float)
+        weights = as_floats(values)
     except (TypeError, ValueError):
         raise unknown(values) from None
     if weights.shape != (size,):

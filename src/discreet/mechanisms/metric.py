@@ -30,7 +30,7 @@ _ROUNDED_ZERO = 1e-9
 
 
 def metric_geometric(space: object, *, epsilon: Number | None = None, alpha: Number | None = None) -> Mechanism:
-    """The geometric mechanism of a finite metric space: every constraint of privacy is tight.
+    """Return the geometric mechanism of a finite metric space: every constraint of privacy is tight.
 
     ``P(y | x) = mu_y e^(-epsilon d(x, y))`` with weights mu >= 0 for which every row adds up to one. On counts it is
     the truncated geometric mechanism, on a ring all weights are equal. It exists where such weights do.
@@ -80,27 +80,27 @@ def metric_geometric(space: object, *, epsilon: Number | None = None, alpha: Num
 
 
 def read_metric_space(space: object) -> Space:
-    """A finite space with distances, or a list of labels; refuses anything else."""
+    """Return a finite space with distances, or a list of labels; refuses anything else."""
     values = read_finite_space(space)
     values.squared_distance(np.array([0]), np.array([1]))  # a product without a norm has no distance
     return values
 
 
 def squares_of(space: Space) -> IntArray:
-    """All squared distances of a finite space, in squared units."""
+    """Return all squared distances of a finite space, in squared units."""
     here = np.arange(space.size or 0)
     return np.asarray(space.squared_distance(here[:, None], here[None, :]))
 
 
 def _alpha_of_step(space: Space, epsilon: Fraction, alpha: Fraction | None) -> Fraction:
-    """The ratio of one unit of the space: exact where alpha is given and the unit is whole, else rounded up."""
+    """Return the ratio of one unit of the space: exact where alpha is given and the unit is whole, else rounded up."""
     if alpha is not None and space.unit.denominator == 1 and space.unit <= 1000:
         return alpha ** int(space.unit)
     return alpha_from_epsilon(epsilon * space.unit)
 
 
 def _exact_weights(space: Space, a: Fraction) -> tuple[list[Fraction], IntArray]:
-    """The weights, and all distances in units; those of an l1 product are products of those of its parts."""
+    """Return the weights, and all distances in units; those of an l1 product are products of those of its parts."""
     steps = whole_roots(squares_of(space))
     if steps is None or int(steps.max()) * max(a.denominator.bit_length(), 1) > _MAX_BITS:
         raise TooLarge("the distances are irrational or have too many digits")
@@ -114,7 +114,7 @@ def _exact_weights(space: Space, a: Fraction) -> tuple[list[Fraction], IntArray]
 
 
 def _table(mu: list[Fraction], steps: IntArray, a: Fraction) -> Table:
-    """The table with the weights mu[y] a^steps[x, y], as integers."""
+    """Return the table with the weights mu[y] a^steps[x, y], as integers."""
     common = math.lcm(*(weight.denominator for weight in mu))
     whole = [int(weight * common) for weight in mu]
     distinct_mu = sorted(set(whole))
@@ -130,7 +130,7 @@ def _table(mu: list[Fraction], steps: IntArray, a: Fraction) -> Table:
 
 
 def _rounded(space: Space, epsilon: Fraction) -> Mechanism:
-    """The mechanism in doubles, each of which is then taken as the rational number it is; judged at what it has."""
+    """Return the mechanism with probabilities in doubles, which the judge takes as the rational numbers they are."""
     for slack in _SLACKS:
         mu, similarity = float_weights(space, float(epsilon) * (1 - slack))
         if mu.min() < -_ROUNDED_ZERO * mu.max():
@@ -157,7 +157,7 @@ def _rounded(space: Space, epsilon: Fraction) -> Mechanism:
 
 
 def float_weights(space: Space, epsilon: float) -> tuple[FloatArray, FloatArray]:
-    """Weights in doubles, refined once, and the similarities e^(-epsilon d)."""
+    """Return weights in doubles, refined once, and the similarities e^(-epsilon d)."""
     similarity = np.exp(-epsilon * float(space.unit) * np.sqrt(squares_of(space).astype(float)))
     ones = np.ones(len(similarity))
     try:
@@ -169,7 +169,7 @@ def float_weights(space: Space, epsilon: float) -> tuple[FloatArray, FloatArray]
 
 
 def table_of_doubles(weights: FloatArray) -> Table:
-    """A table whose rows are these doubles, exactly, each divided by its sum."""
+    """Return a table whose rows are these doubles, exactly, each divided by its sum."""
     distinct, codes = np.unique(weights, return_inverse=True)
     fractions = [Fraction(weight) for weight in distinct.tolist()]
     common = math.lcm(*(weight.denominator for weight in fractions))
@@ -177,20 +177,20 @@ def table_of_doubles(weights: FloatArray) -> Table:
 
 
 def _refusal(space: Space, epsilon: Fraction, place: int | None) -> Unsupported:
-    """Say that there are no weights, from which epsilon on there are, and what to use instead."""
-    asked = f"{float(epsilon):.6g}"
+    """Return the refusal where no weights exist: an epsilon at which they do, and what to use instead."""
+    shown = f"{float(epsilon):.6g}"
     where = "" if place is None else f": {space.value(place)!r} would have a negative probability"
     larger = _enough(space, float(epsilon))
     advice = "" if larger is None else f" It exists at epsilon {larger:.4g}."
     return Unsupported(
-        f"the geometric mechanism of {space!r} does not exist at epsilon {asked}{where}.{advice}",
+        f"the geometric mechanism of {space!r} does not exist at epsilon {shown}{where}.{advice}",
         f"Use dc.design(space, {arg('epsilon', float(epsilon))}), which is optimal, or "
         f"dc.exponential(space, {arg('epsilon', float(epsilon))}), which is quick.",
     )
 
 
 def _enough(space: Space, epsilon: float) -> float | None:
-    """An epsilon at which the weights are positive, as far as doubles tell, and near the least such; None without."""
+    """Return an epsilon near the least at which the weights are positive, as far as doubles tell; None without one."""
     low, high = epsilon, epsilon
     for _ in range(12):
         high *= 2

@@ -37,7 +37,7 @@ class TooLarge(ArithmeticError):
 
 
 def equitable_classes(codes: IntArray) -> IntArray:
-    """The number of the class of each index, for a symmetric matrix of codes: the coarsest equitable partition.
+    """Return the number of the class of each index, for a symmetric matrix of codes: the coarsest equitable partition.
 
     >>> equitable_classes(np.array([[0, 1, 2], [1, 0, 1], [2, 1, 0]])).tolist()    # a path: both ends are alike
     [0, 1, 0]
@@ -57,12 +57,12 @@ def equitable_classes(codes: IntArray) -> IntArray:
 
 
 def weighting(steps: IntArray, a: Fraction) -> list[Fraction]:
-    """A nonnegative solution of ``sum_y mu[y] a^steps[x, y] = 1`` for all x.
+    """Return a nonnegative solution of ``sum_y mu[y] a^steps[x, y] = 1`` for all x.
 
     Raises
     ------
     NoWeighting
-        When there is none.
+        When there are none.
     TooLarge
         When the system has too many unknowns or digits.
 
@@ -87,19 +87,19 @@ def weighting(steps: IntArray, a: Fraction) -> list[Fraction]:
     scale = a.denominator**largest
     try:
         x, d = solve(matrix, [1] * size)
-        found = [Fraction(value * scale, d) for value in x]
+        weights = [Fraction(value * scale, d) for value in x]
     except Singular:
         if size > MAX_SINGULAR:
             raise TooLarge("this singular system has too many unknowns") from None
-        found = [value * scale for value in nonnegative_solution(matrix)]
-    least = min(range(size), key=found.__getitem__)
-    if found[least] < 0:
+        weights = [value * scale for value in nonnegative_solution(matrix)]
+    least = min(range(size), key=weights.__getitem__)
+    if weights[least] < 0:
         raise NoWeighting(int(one[least]))
-    return [found[kind] for kind in classes.tolist()]
+    return [weights[kind] for kind in classes.tolist()]
 
 
 def nonnegative_solution(matrix: Array) -> list[Fraction]:
-    """A nonnegative solution of ``matrix @ x = 1``, by the first phase of the simplex method with Bland's rule.
+    """Return a nonnegative solution of ``matrix @ x = 1``, by the first phase of the simplex method with Bland's rule.
 
     >>> [str(x) for x in nonnegative_solution(np.array([[1, 1], [1, 1]], dtype=object))]
     ['1', '0']

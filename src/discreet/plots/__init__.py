@@ -1,6 +1,6 @@
 """Pictures: mechanisms and numbers in, Vega-Lite specifications (plain dicts, data inside) out.
 
-One specification is the picture everywhere: in a notebook, on a page, in a file. There is no mathematics here; every
+A notebook, a page and a file show the same specification. This package computes nothing; every
 number comes from :mod:`discreet.utility`, :func:`discreet.verify` or the mechanism itself. Specifications and JSON
 files need nothing; PNG, SVG and HTML need the ``plots`` extra.
 

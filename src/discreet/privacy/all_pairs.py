@@ -1,4 +1,4 @@
-"""User-defined spaces under the central and the metric notion: every pair they state is compared, without a lemma."""
+"""User-defined spaces under the central and the metric notion: every pair is compared, without a lemma."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..exact.laws import Gaussian
 from ..exact.rationals import log_bounds
 from ..spaces import Space
 from . import views
-from .evidence import Bounds, Rows
+from .evidence import Bounds, RowPairs
 from .pairs import (
-    MOST_TRUTHS,
-    Compared,
+    MAX_TRUTHS,
     Evidence,
+    PairEvidence,
     exponent_bounds,
     grouped_delta,
     grouped_event,
@@ -32,7 +32,7 @@ from .witness import Witness
 #: Divergences at a larger epsilon than this per pair are not screened in floats.
 _LARGEST_EXPONENT = 600.0
 
-#: Relative error of a float quotient of a log ratio and a distance, generously.
+#: Upper bound of the relative error of a float quotient of a log ratio and a distance.
 _RATE_ERROR = 1e-12
 
 
@@ -63,16 +63,16 @@ class AllPairs:
         place = first * (2 * size - first - 1) // 2 + second - first - 1  # among the pairs (0, 1), (0, 2), ...
         return first, second, everything.squares[place]
 
-    def _groups(self, chosen: Array | slice) -> list[tuple[int, Rows]]:
-        """The chosen ones of the pairs that decide, by their squared distance."""
+    def _groups(self, chosen: Array | slice) -> list[tuple[int, RowPairs]]:
+        """Return the chosen ones of the pairs that decide, by their squared distance."""
         return self._grouped(*(part[chosen] for part in self._pairs))
 
-    def _grouped(self, first: IntArray, second: IntArray, squares: Array) -> list[tuple[int, Rows]]:
+    def _grouped(self, first: IntArray, second: IntArray, squares: Array) -> list[tuple[int, RowPairs]]:
         order = np.argsort(squares, kind="stable")
         values, starts = np.unique(squares[order], return_index=True)
         chunks = np.split(order, starts)[1:]  # none before the first start
         return [
-            (int(k), Rows(self.view, first[chunk], second[chunk], self.noun))
+            (int(k), RowPairs(self.view, first[chunk], second[chunk], self.noun))
             for k, chunk in zip(values.tolist(), chunks, strict=True)
         ]
 
@@ -84,7 +84,7 @@ class AllPairs:
         for squared, rows in self._groups(~apart):
             if not squared and rows.largest_ratio.ratio > 1:
                 return None, rows.largest_ratio
-        best, error = Rows(self.view, first, second, self.noun).log_ratios_by_pair()
+        best, error = RowPairs(self.view, first, second, self.noun).log_ratios_by_pair()
         if np.isinf(best[apart]).any():
             return None, self._groups(np.isinf(best) & apart)[0][1].largest_ratio
         if not apart.any():  # every distance is 0, and all reports are equal
@@ -96,8 +96,8 @@ class AllPairs:
         worst = max(range(len(groups)), key=lambda number: bounds[number][0])
         return (bounds[worst][0], max(high for _, high in bounds)), groups[worst][1].largest_ratio
 
-    def _rate(self, squared: int, rows: Rows) -> Bounds:
-        """Bounds of the largest log ratio of a group, divided by its distance."""
+    def _rate(self, squared: int, rows: RowPairs) -> Bounds:
+        """Return bounds of the largest log ratio of a group, divided by its distance."""
         if self.exact:
             ratio = rows.largest_ratio.ratio
             assert isinstance(ratio, Fraction)  # an infinite one was noticed before
@@ -125,8 +125,8 @@ class AllPairs:
     def delta_bounds(self, epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
         return grouped_delta(self._divergent(epsilon), self.distances.unit, epsilon, bits)
 
-    def _divergent(self, epsilon: Fraction) -> list[tuple[int, Rows]]:
-        """The pairs that may have the largest divergence, as far as floats can tell.
+    def _divergent(self, epsilon: Fraction) -> list[tuple[int, RowPairs]]:
+        """Return the pairs that may have the largest divergence, as far as floats can tell.
 
         A rounding of E by a share changes a divergence by that share at most: where p > E q counts, E q is less than 1.
         """
@@ -135,7 +135,7 @@ class AllPairs:
         refuse_many_pairs(rows, columns)
         far = np.sqrt(everything.squares.astype(float)) * float(everything.unit)
         exponents = np.minimum(far * float(epsilon), _LARGEST_EXPONENT)
-        pairs = Rows(self.view, everything.first, everything.second, self.noun)
+        pairs = RowPairs(self.view, everything.first, everything.second, self.noun)
         values = pairs.divergences_by_pair(np.exp(exponents))
         error = (columns + 16) * 2.0**-52 + _RATE_ERROR * (1 + exponents)
         beyond = exponents >= _LARGEST_EXPONENT
@@ -151,21 +151,21 @@ class AllPairs:
 
 
 def of_user_space(kernel: Kernel, space: Space, notion: str, exact: bool) -> Evidence:
-    """Any kernel over a space that a user defined, under the central or the metric notion: no lemma is used."""
+    """Return the evidence of a kernel over a user-defined space, central or metric, without a lemma."""
     view = _view(kernel)
     size = view.table.shape[0]
     if notion == "central":
-        return Compared((Rows(view, *adjacent_pairs(space, size), noun=space.noun),), exact)
+        return PairEvidence((RowPairs(view, *adjacent_pairs(space, size), noun=space.noun),), exact)
     distances = evaluate_distances(space, size)
     return AllPairs(view, distances, generating_edges(space, distances, size), space.noun, exact)
 
 
 def _view(kernel: Kernel) -> views.View:
-    """All truths of a kernel, written out."""
+    """Return the table of all truths of a kernel."""
     if not isinstance(kernel, Noise):
         return views.whole(kernel.table())
     low, high = kernel.truths
-    if low is None or high is None or high - low >= MOST_TRUTHS or isinstance(kernel.law, Gaussian):
+    if low is None or high is None or high - low >= MAX_TRUTHS or isinstance(kernel.law, Gaussian):
         raise Unsupported(
             "this noise is judged on the spaces of this package only.",
             "Use dc.Counts(n) or dc.Integers() as they are.",

@@ -93,7 +93,7 @@ class Graph(MetricSpace):
 
     @classmethod
     def from_json(cls, description: Description) -> Self:
-        """The graph with this description."""
+        """Return the graph with this description."""
         if "labels" not in description:  # as people write it
             return cls(description["edges"])
         labels = description["labels"]
@@ -153,7 +153,7 @@ class Tree(Graph):
 
     @classmethod
     def from_json(cls, description: Description) -> Self:
-        """The tree with this description."""
+        """Return the tree with this description."""
         if "parents" in description:  # as people write it
             return cls(description["parents"], lengths=description.get("lengths"))
         space = super().from_json(description)
@@ -162,7 +162,7 @@ class Tree(Graph):
         return space
 
     def transport_cost(self, surplus: FloatArray) -> float:
-        """The mass that must cross each step, times its length."""
+        """Return the mass that must cross each step, times its length."""
         below = surplus.copy()
         first, second = self._ends
         lengths = np.sqrt(self._squares[first, second])
@@ -208,7 +208,7 @@ class Ring(MetricSpace):
         self._keep(steps * steps, Fraction(1), (first, second))
 
     def transport_cost(self, surplus: FloatArray) -> float:
-        """The mass that crosses each step, when as much as the median goes round."""
+        """Return the mass that crosses each step, when as much as the median goes round."""
         flow = np.cumsum(surplus)
         return float(np.abs(flow - np.median(flow)).sum())
 
@@ -220,7 +220,7 @@ class Ring(MetricSpace):
 
     @classmethod
     def from_json(cls, description: Description) -> Self:
-        """The ring with this description."""
+        """Return the ring with this description."""
         return cls(description["n"])
 
 
@@ -240,7 +240,7 @@ def _read_length(length: object) -> Fraction:
 
 
 def _shortest_paths(size: int, ends: Array, lengths: list[int]) -> IntArray | None:
-    """The lengths of all shortest paths; None where there is no path.
+    """Return the lengths of all shortest paths; None where there is no path.
 
     Doubles hold these whole numbers exactly: all edges together are shorter than 2^31.
     """

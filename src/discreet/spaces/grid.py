@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import ForeignValue, InvalidInput, InWords, meant
-from ..exact.arrays import Array, FloatArray, IntArray
+from ..errors import ForeignValue, InvalidInput, InWords, WrongType, meant
+from ..exact.arrays import Array, FloatArray, IntArray, as_floats
 from ..exact.integers import positive_integer, read_integers, refuse_masked
 from ..exact.rationals import as_fraction
 from ..report import Json
-from .base import Description, Space, which
+from .base import LARGEST_UNIT, Description, Space, which
 from .geography import Box
 
 
@@ -53,9 +53,7 @@ class Grid(Space):
             raise InvalidInput.must_be(
                 "a grid", "of 2 to 2**31 cells", InWords(f"{self.rows} x {self.cols}"), argument="rows"
             )
-        unit = as_fraction(self.cell, meant("cell", "the side of a cell"))
-        if unit <= 0:
-            raise InvalidInput.must_be("cell", "positive", InWords(self.cell), meaning="the side of a cell")
+        unit = _read_unit(self.cell)
         object.__setattr__(self, "unit", unit)
         if self.box is not None and (self.rows, self.cols) != _covering(self.box, unit):
             raise InvalidInput(
@@ -67,7 +65,7 @@ class Grid(Space):
 
     @classmethod
     def from_box(cls, south: float, west: float, north: float, east: float, cell: float) -> Grid:
-        """The grid of square cells that covers a box of latitudes and longitudes.
+        """Return the grid of square cells that covers a box of latitudes and longitudes.
 
         The box is made flat by the local equirectangular projection: a degree is as many metres everywhere as in the
         middle of the box (:class:`~discreet.spaces.Box`). ``grid.box.error`` is the largest relative error of a
@@ -94,9 +92,7 @@ class Grid(Space):
         >>> [round(degree, 4) for degree in paris.centre(4235)]
         [48.8587, 2.294]
         """
-        unit = as_fraction(cell, meant("cell", "the side of a cell"))
-        if unit <= 0:
-            raise InvalidInput.must_be("cell", "positive", InWords(cell), meaning="the side of a cell")
+        unit = _read_unit(cell)
         box = Box(south, west, north, east)
         return cls(*_covering(box, unit), cell, box)
 
@@ -122,17 +118,14 @@ class Grid(Space):
         return array
 
     def locate(self, x: object, y: object) -> Any:
-        """The cell number of a place.
+        """Return the cell number of a location.
 
         Parameters
         ----------
         x, y
-            How far to the east and to the north of the south-west corner the place is. On a grid from a box, its
-            latitude and its longitude instead.
+            The metres east and north of the south-west corner. On a grid from a box, latitude and longitude instead.
         """
-        refuse_masked(x, "places")
-        refuse_masked(y, "places")
-        east, north = np.asarray(x, float), np.asarray(y, float)
+        east, north = _read_places(x, "x"), _read_places(y, "y")
         if self.box is not None:
             east, north = self.box.metres(east, north)
         col, row = np.floor(east / float(self.unit)), np.floor(north / float(self.unit))
@@ -152,7 +145,7 @@ class Grid(Space):
         return f"0..{self.cols * float(self.unit):g} east and 0..{self.rows * float(self.unit):g} north"
 
     def centre(self, cells: object) -> Any:
-        """The coordinates (x, y) of the centres of these cells; on a grid from a box, (latitude, longitude)."""
+        """Return the coordinates (x, y) of the centres of these cells; on a grid from a box, (latitude, longitude)."""
         index = self.indices(cells).astype(np.int64)
         x = np.asarray((index % self.cols + 0.5) * float(self.unit), np.float64)
         y = np.asarray((index // self.cols + 0.5) * float(self.unit), np.float64)
@@ -182,16 +175,37 @@ class Grid(Space):
         return x, y
 
     def to_json(self) -> dict[str, Json]:
-        plain: dict[str, Json] = {"kind": self.name, "rows": self.rows, "cols": self.cols, "cell": str(self.unit)}
-        return plain if self.box is None else {**plain, "box": self.box.to_json()}
+        description: dict[str, Json] = {"kind": self.name, "rows": self.rows, "cols": self.cols, "cell": str(self.unit)}
+        return description if self.box is None else {**description, "box": self.box.to_json()}
 
     @classmethod
     def from_json(cls, description: Description) -> Grid:
-        """The grid with this description."""
+        """Return the grid with this description."""
         box = None if description.get("box") is None else Box.from_json(description["box"])
         return cls(description["rows"], description["cols"], as_fraction(description["cell"], "cell"), box)  # type: ignore[arg-type]
 
 
+def _read_unit(cell: object) -> Fraction:
+    """Read the side of a cell; distances between its multiples must be doubles."""
+    unit = as_fraction(cell, meant("cell", "the side of a cell"))
+    if unit <= 0:
+        raise InvalidInput.must_be("cell", "positive", InWords(cell), meaning="the side of a cell")
+    if not Fraction(1, LARGEST_UNIT) <= unit <= LARGEST_UNIT:
+        raise InvalidInput.must_be(
+            "cell", "between 1e-200 and 1e200", InWords("another number"), "Measure distances in another unit.",
+            meaning="the side of a cell",
+        )  # fmt: skip
+    return unit
+
+
+def _read_places(values: object, what: str) -> FloatArray:
+    refuse_masked(values, "places")
+    try:
+        return as_floats(values)
+    except (TypeError, ValueError):
+        raise WrongType.must_be(what, "a number, or numbers", InWords(type(values).__name__)) from None
+
+
 def _covering(box: Box, unit: Fraction) -> tuple[int, int]:
-    """How many rows and columns of cells cover a box."""
+    """Return the numbers of rows and columns of cells that cover a box."""
     return math.ceil(box.height / float(unit)), math.ceil(box.width / float(unit))

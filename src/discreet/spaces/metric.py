@@ -81,7 +81,7 @@ class MetricSpace(Labels):
 
     @classmethod
     def from_points(cls, points: Mapping[Hashable, Iterable[object]]) -> MetricSpace:
-        """The values at these points, with the straight-line distance between two of them, exactly.
+        """Return the values at these points, with the straight-line distance between two of them, exactly.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class MetricSpace(Labels):
 
     @classmethod
     def from_json(cls, description: Description) -> Self:
-        """The space with this description."""
+        """Return the space with this description."""
         if "distance" in description:  # as people write it
             return cls(description["labels"], description["distance"], edges=description.get("edges"))
         space = cls.__new__(cls)
@@ -243,7 +243,7 @@ def refuse_many(size: int, most: int = MAX_VALUES) -> None:
 
 
 def common_unit(lengths: Iterable[Fraction]) -> Fraction:
-    """The largest rational of which all lengths are whole multiples; 0 if all are 0.
+    """Return the largest rational of which all lengths are whole multiples; 0 if all are 0.
 
     >>> common_unit([Fraction(3, 2), Fraction(1, 3)])
     Fraction(1, 6)
@@ -255,13 +255,13 @@ def common_unit(lengths: Iterable[Fraction]) -> Fraction:
 
 
 def whole_roots(squares: IntArray) -> IntArray | None:
-    """The square roots where all of them are whole numbers; None otherwise."""
+    """Return the square roots where all of them are whole numbers; None otherwise."""
     roots: IntArray = np.rint(np.sqrt(squares.astype(float))).astype(np.int64)
     return roots if np.array_equal(roots * roots, squares) else None
 
 
 def not_generated(steps: IntArray | None, first: IntArray, second: IntArray) -> tuple[int, int] | None:
-    """A pair whose distance is no sum of distances along these edges; None if they generate every distance."""
+    """Return a pair whose distance no path along these edges has; None if they generate every distance."""
     if steps is None:
         return int(first[0]), int(second[0])
     reached = np.eye(len(steps), dtype=bool)
@@ -274,7 +274,7 @@ def not_generated(steps: IntArray | None, first: IntArray, second: IntArray) -> 
 
 
 def _read_distances(distance: Any, size: int) -> tuple[IntArray, Fraction]:
-    """The distances as whole multiples of a unit, and the unit."""
+    """Return the distances as whole multiples of a unit, and the unit."""
     values = distance.to_numpy() if hasattr(distance, "to_numpy") else distance
     if isinstance(values, np.ma.MaskedArray):
         raise WrongType("a matrix of distances must not be masked.", "Fill in the missing distances.")
@@ -303,7 +303,7 @@ def _read_distances(distance: Any, size: int) -> tuple[IntArray, Fraction]:
 
 
 def _refuse_odd(array: Array, codes: IntArray, lengths: list[Fraction]) -> None:
-    """Refuse what is no distance: not symmetric, not zero on the diagonal, not positive elsewhere."""
+    """Refuse numbers that cannot be distances: not symmetric, not zero on the diagonal, not positive elsewhere."""
     if not np.array_equal(codes, codes.T):
         i, j = np.argwhere(codes != codes.T)[0]
         raise InvalidInput(
@@ -325,7 +325,7 @@ def _refuse_odd(array: Array, codes: IntArray, lengths: list[Fraction]) -> None:
 
 
 def _whole_steps(lengths: list[Fraction]) -> tuple[list[int], Fraction]:
-    """The lengths as multiples of a unit: exactly where the numbers stay small, else rounded down."""
+    """Return the lengths as multiples of a unit: exactly where the numbers stay small, else rounded down."""
     unit, largest = common_unit(lengths), max(lengths)
     if largest / unit > MAX_STEPS:
         decimals = math.floor(math.log10(float(largest) / _LEAST_ROUNDED_STEPS))

@@ -19,8 +19,8 @@ from .base import Description, Space
 from .kinds import space_from as single_space_from
 from .metric import common_unit, whole_roots
 
-#: Combinations are numbered by 64-bit integers, and tables of them are for smaller spaces still.
-MOST_COMBINATIONS = 2**31
+#: Maximum number of tuples in a product space: they are numbered by 64-bit integers.
+MAX_COMBINATIONS = 2**31
 
 _NO_DISTANCE = "tuples have no common distance: their parts are measured in different units."
 
@@ -79,7 +79,7 @@ class ProductSpace(Space):
         infinite = next((one for one in self.parts if one.size is None), None)
         if infinite is not None:
             raise Unsupported(f"a product needs finitely many values; {infinite!r} has no end.", "Use m.on(Counts(n)).")
-        if prod(self.shape) > MOST_COMBINATIONS:
+        if prod(self.shape) > MAX_COMBINATIONS:
             raise Unsupported(
                 f"a product of {prod(self.shape):,} combinations is too large; at most 2**31.", argument="parts"
             )
@@ -102,7 +102,7 @@ class ProductSpace(Space):
         return [int(one.unit / self.unit) for one in self.parts]
 
     def _join_distances(self, squares: Sequence[Array]) -> Array:
-        """The squared distance of tuples, in squared units, from those of their parts."""
+        """Return the squared distance of tuples, in squared units, from those of their parts."""
         if self.norm == "l1":
             roots = [scale * _root(square) for scale, square in zip(self._scales, squares, strict=True)]
             total = sum(roots[1:], start=roots[0])
@@ -112,7 +112,7 @@ class ProductSpace(Space):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many values each part has."""
+        """The number of values of each part."""
         return tuple(one.size or 0 for one in self.parts)
 
     @property
@@ -120,11 +120,11 @@ class ProductSpace(Space):
         return prod(self.shape)
 
     def split(self, indices: Array) -> tuple[Array, ...]:
-        """For each part, the indices of its values in these tuples."""
+        """Return, for each part, the indices of its values in these tuples."""
         return tuple(np.unravel_index(np.asarray(indices, np.int64), self.shape))
 
     def join(self, indices: Sequence[Array]) -> Array:
-        """The indices of the tuples with these indices of their values."""
+        """Return the indices of the tuples with these indices of their values."""
         return np.asarray(np.ravel_multi_index(tuple(np.asarray(one, np.int64) for one in indices), self.shape))
 
     def index(self, value: object) -> int:
@@ -133,7 +133,7 @@ class ProductSpace(Space):
         return int(self.join([np.asarray(one.index(v)) for one, v in zip(self.parts, value, strict=True)]))
 
     def indices(self, values: object) -> Array:
-        """The indices of many tuples, or of one.
+        """Return the indices of many tuples, or of one.
 
         Parameters
         ----------
@@ -144,15 +144,15 @@ class ProductSpace(Space):
         if isinstance(values, tuple) and len(values) == len(self.parts) and not any(map(_is_column, values)):
             return np.asarray(self.index(values))
         columns = self._columns(values)
-        found = [np.asarray(one.indices(column)) for one, column in zip(self.parts, columns, strict=True)]
-        if len({one.shape for one in found}) > 1:
+        parts = [np.asarray(one.indices(column)) for one, column in zip(self.parts, columns, strict=True)]
+        if len({one.shape for one in parts}) > 1:
             raise InvalidInput.must_be(
-                "columns", "of the same length", InWords(", ".join(str(len(one)) for one in found)), argument="values"
+                "columns", "of the same length", InWords(", ".join(str(len(one)) for one in parts)), argument="values"
             )
-        return self.join(found)
+        return self.join(parts)
 
     def _columns(self, values: Any) -> list[Any]:
-        """A column for each part."""
+        """Return a column for each part."""
         number = len(self.parts)
         if hasattr(values, "columns") and hasattr(values, "shape"):  # a data frame
             names = list(getattr(values, "column_names", values.columns))
@@ -174,16 +174,16 @@ class ProductSpace(Space):
         return [[row[k] for row in rows] for k in range(number)]
 
     def values(self, indices: Array) -> Array:
-        """The tuples with these indices, as an array of objects."""
+        """Return the tuples with these indices, as an array of objects."""
         array = np.asarray(indices)
         columns = [one.values(part).ravel().tolist() for one, part in zip(self.parts, self.split(array), strict=True)]
-        found = np.empty(array.size, dtype=object)
-        found[:] = list(zip(*columns, strict=True))
-        return found.reshape(array.shape)
+        tuples = np.empty(array.size, dtype=object)
+        tuples[:] = list(zip(*columns, strict=True))
+        return tuples.reshape(array.shape)
 
     def value(self, index: int) -> Combination:
-        places = self.split(np.asarray(index))
-        return Combination(one.value(int(k)) for one, k in zip(self.parts, places, strict=True))
+        parts = self.split(np.asarray(index))
+        return Combination(one.value(int(k)) for one, k in zip(self.parts, parts, strict=True))
 
     def squared_distance(self, i: Array, j: Array) -> IntArray:
         self._refuse_without_norm()
@@ -201,7 +201,7 @@ class ProductSpace(Space):
             )
 
     def neighbours(self) -> tuple[Array, Array] | None:
-        """Under l1, the tuples that differ in one part, by adjacent values of it."""
+        """Return under l1, the tuples that differ in one part, by adjacent values of it."""
         ends = [one.neighbours() for one in self.parts]
         if self.norm != "l1" or any(pairs is None for pairs in ends):
             return None
@@ -219,7 +219,7 @@ class ProductSpace(Space):
 
     @classmethod
     def from_json(cls, description: Description) -> ProductSpace:
-        """The space with this description."""
+        """Return the space with this description."""
         if description.get("kind") != cls.name or not isinstance(description.get("parts"), list):
             raise InvalidInput(f"not the description of a product of spaces: {description!r}.", argument="description")
         return cls(tuple(space_from(one) for one in description["parts"]), description.get("norm"))
@@ -233,7 +233,7 @@ def space_from(description: Description) -> Space:
 
 
 def _root(square: Array) -> IntArray:
-    """The square root of a whole number, or of each in an array; refused where one is irrational."""
+    """Return the square root of a whole number, or of each in an array; refused where one is irrational."""
     roots = whole_roots(square)
     if roots is None:
         raise Unsupported(

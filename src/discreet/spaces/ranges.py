@@ -159,5 +159,5 @@ class Range(Space):
 
     @classmethod
     def from_json(cls, description: Description) -> Range:
-        """The range with this description."""
+        """Return the range with this description."""
         return cls(description["low"], description["high"], description["step"])

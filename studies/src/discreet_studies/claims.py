@@ -1,4 +1,4 @@
-"""What a paper claims, what was measured, and the verdict."""
+"""Claims of a paper, with what was measured and a verdict."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """The verdict on a claim."""
 
     HOLDS = "holds"
     CORRECTED = "holds with correction"
@@ -21,17 +21,17 @@ class Claim:
     Attributes
     ----------
     key
-        A name that stays, such as ``"figure 3: up to five times"``; unique in its study.
+        A permanent name, such as ``"figure 3: up to five times"``; unique in its study.
     place
-        Where the paper says it: ``"[F] section 4.1, figure 3"``.
+        The place in the paper: ``"[F] section 4.1, figure 3"``.
     statement
-        What the paper says, in one sentence with its number.
+        The claim in one sentence with its number.
     measured
-        What was measured here, with its uncertainty: one sentence with numbers.
+        The measurement with its uncertainty, in one sentence.
     verdict
-        Whether it holds.
+        The verdict.
     why
-        Why it does not hold, or what must be corrected, or under which conditions it holds.
+        The reason why it fails, the correction, or the conditions under which it holds.
 
     Examples
     --------
@@ -48,10 +48,10 @@ class Claim:
     why: str = ""
 
 
-def judged(holds: bool, *, corrected: bool = False) -> Verdict:
-    """The verdict of a measurement: does not hold, or holds, with a correction where one was needed.
+def judge(holds: bool, *, corrected: bool = False) -> Verdict:
+    """Return the verdict of a measurement: does not hold, or holds, with a correction where one was needed.
 
-    >>> judged(True).value, judged(True, corrected=True).value, judged(False).value
+    >>> judge(True).value, judge(True, corrected=True).value, judge(False).value
     ('holds', 'holds with correction', 'does not hold')
     """
     if not holds:

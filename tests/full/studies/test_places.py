@@ -19,7 +19,7 @@ from discreet_studies.places.growing import DEFAULT, INVERSE, MAXIMUM, grow
 from discreet_studies.places.mechanisms import GEOMETRIC, LAPLACE, RESPONSE
 from discreet_studies.places.radius import LOG_RATIO, RADIUS, at_radius, reach
 from discreet_studies.places.square import EVENT_LEVEL, GRID, Square, square
-from discreet_studies.study import Drawn, Setting
+from discreet_studies.study import ExhibitResult, Setting
 from support.exhibit_checks import check, verdicts
 from support.refusals import refused
 
@@ -57,18 +57,18 @@ def found(setting: Setting) -> Square:
 
 
 @pytest.fixture(scope="module")
-def drawn(setting: Setting) -> Mapping[str, Drawn]:
+def drawn(setting: Setting) -> Mapping[str, ExhibitResult]:
     return {exhibit.key: exhibit.draw(setting) for exhibit in PLACES.exhibits}
 
 
 def test_every_exhibit_of_a_can_be_drawn_and_read(
-    drawn: Mapping[str, Drawn], capfd: pytest.CaptureFixture[str]
+    drawn: Mapping[str, ExhibitResult], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert list(drawn) == ["1", "calibration", "2", "radius"]
     check(drawn, capfd)
 
 
-def test_every_claim_of_a_has_its_verdict(drawn: Mapping[str, Drawn]) -> None:
+def test_every_claim_of_a_has_its_verdict(drawn: Mapping[str, ExhibitResult]) -> None:
     assert verdicts(drawn) == VERDICTS
 
 
@@ -77,7 +77,7 @@ def test_a_full_run_of_a_has_the_same_verdicts(outside_data: Path) -> None:
     assert verdicts({exhibit.key: exhibit.draw(setting) for exhibit in PLACES.exhibits}) == VERDICTS
 
 
-def test_every_chart_of_a_says_that_it_protects_events(drawn: Mapping[str, Drawn]) -> None:
+def test_every_chart_of_a_says_that_it_protects_events(drawn: Mapping[str, ExhibitResult]) -> None:
     for one in drawn.values():
         for chart in one.charts.values():
             assert EVENT_LEVEL in " ".join(chart.spec["title"]["subtitle"]), chart
@@ -94,7 +94,7 @@ def test_of_14490_check_ins_7566_lie_in_the_square(found: Square, outside_data: 
     assert (found.counts > 0).sum() == 566
 
 
-def test_only_the_map_shows_gowalla_cell_by_cell(drawn: Mapping[str, Drawn]) -> None:
+def test_only_the_map_shows_gowalla_cell_by_cell(drawn: Mapping[str, ExhibitResult]) -> None:
     assert {exhibit.key for exhibit in PLACES.exhibits if exhibit.by_cell} == {"1"}
     assert all(
         "row" not in row for key, one in drawn.items() for rows in one.tables.values() for row in rows if key != "1"
@@ -104,7 +104,7 @@ def test_only_the_map_shows_gowalla_cell_by_cell(drawn: Mapping[str, Drawn]) -> 
 def test_without_gowalla_the_exhibits_are_left_out(tmp_path: Path) -> None:
     result = dc.study("places", quick=True, data=tmp_path)
     assert list(result.left_out) == [exhibit.key for exhibit in PLACES.exhibits]
-    assert not result.drawn and "Gowalla" in result.describe()
+    assert not result.results and "Gowalla" in result.describe()
     with refused(InvalidInput, "data", token="gowalla_paris.csv"):
         dc.study("places", figure="2", quick=True, data=tmp_path)
 
@@ -112,7 +112,7 @@ def test_without_gowalla_the_exhibits_are_left_out(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------ calibration
 
 
-def test_the_printed_epsilons_give_414_and_466_metres(drawn: Mapping[str, Drawn]) -> None:
+def test_the_printed_epsilons_give_414_and_466_metres(drawn: Mapping[str, ExhibitResult]) -> None:
     """Section VI says 450 m for all three; 450 m need other epsilons."""
     rows = {row["mechanism"]: row for row in drawn["calibration"].tables[""]}
     metres = {name: round(float(row["metres_at_printed_epsilon"])) for name, row in rows.items()}
@@ -133,11 +133,11 @@ def test_normalised_noise_is_less_private_than_its_epsilon() -> None:
 # ------------------------------------------------------------------------------------------------ figure 2
 
 
-def _metres(one: Drawn) -> dict[tuple[object, object, object], float]:
+def _metres(one: ExhibitResult) -> dict[tuple[object, object, object], float]:
     return {(row["mechanism"], row["estimate"], row["checkins"]): float(row["metres"]) for row in one.tables[""]}
 
 
-def test_figure_2_at_450_metres_k_rr_is_nearer(drawn: Mapping[str, Drawn]) -> None:
+def test_figure_2_at_450_metres_k_rr_is_nearer(drawn: Mapping[str, ExhibitResult]) -> None:
     """Opposite to the paper: 119-155 m against 216-233 m with 750 check-ins, 34-37 m against 145-153 m with all."""
     metres = _metres(drawn["2"])
     assert 110 <= metres[RESPONSE, MAXIMUM, 750] <= 160 and 200 <= metres[GEOMETRIC, MAXIMUM, 750] <= 240
@@ -146,7 +146,7 @@ def test_figure_2_at_450_metres_k_rr_is_nearer(drawn: Mapping[str, Drawn]) -> No
     assert metres[GEOMETRIC, DEFAULT, 7_500] < metres[GEOMETRIC, MAXIMUM, 7_500]
 
 
-def test_within_a_radius_geometric_noise_is_nearer(drawn: Mapping[str, Drawn]) -> None:
+def test_within_a_radius_geometric_noise_is_nearer(drawn: Mapping[str, ExhibitResult]) -> None:
     """The order of the paper, when likelihood ratios within a kilometre are equal instead of expected distances."""
     metres = _metres(drawn["radius"])
     for size in (100, 750, 7_500):

@@ -41,20 +41,20 @@ def found() -> StudyResult:
 
 
 def test_every_result_has_an_exhibit_and_every_claim_holds(found: StudyResult) -> None:
-    assert list(found.drawn) == KEYS
+    assert list(found.results) == KEYS
     assert {claim.key for claim in found.claims if claim.verdict is not Verdict.HOLDS} <= CLOCKED
     assert {claim.key.split(":")[0] for claim in found.claims} == {key.replace("-", " ") for key in KEYS}
 
 
 def test_tables_charts_and_claims_are_whole(found: StudyResult, capfd: pytest.CaptureFixture[str]) -> None:
-    check(found.drawn, capfd)
+    check(found.results, capfd)
 
 
 def test_the_same_seed_gives_the_same_numbers(found: StudyResult) -> None:
     """All but seconds, which are in a table of their own."""
     for key in KEYS[:4]:
-        assert dc.study("results", key, quick=True).drawn[key].tables == found.drawn[key].tables
-    assert set(found.drawn["banded"].tables) == {"", "seconds"}
+        assert dc.study("results", key, quick=True).results[key].tables == found.results[key].tables
+    assert set(found.results["banded"].tables) == {"", "seconds"}
 
 
 # ------------------------------------------------------------------------------------------------ the least delta

@@ -10,14 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import InvalidInput, InWords, UnreadableFile
+from ...errors import InvalidInput, InWords, UnreadableFile, Unsupported
 from ...estimation.statistics import Reconstruction
-from ...exact.arrays import FloatArray
+from ...exact.arrays import FloatArray, as_float, as_floats
 from ...spaces import Grid, Labels, Space
 from ...strict_json import read_json
 
 #: The default for a map: for each centre the share of people, its place and its width, in sides of the map.
 CENTRES = ((0.4, 0.3, 0.35, 0.1), (0.3, 0.7, 0.65, 0.1))
+
+#: Maximum number of true values of a simulated survey: each has a share, a double.
+MAX_VALUES = 10**7
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,11 @@ def read_guess(guess: object, space: Space) -> Guess:
         The true values.
     """
     size = space.size or 0
+    if size > MAX_VALUES:
+        raise Unsupported(
+            f"a survey is simulated over all true values, and {size:,} are too many.",
+            f"Plan for at most {MAX_VALUES:,}.",
+        )
     if guess is None and space.as_grid is not None:
         shares = _two_centres(space.as_grid)
         return Guess(shares, "40% and 30% of the people live around two centres, the others anywhere")
@@ -66,7 +74,7 @@ def _of_content(content: object, space: Space) -> FloatArray:
             weights[_index(value, space)] += _number(weight)
         return _shares(weights, size)
     try:
-        numbers = np.asarray(content, dtype=float)
+        numbers = as_floats(content)
     except (TypeError, ValueError):
         raise _wrong(size, InWords(type(content).__name__)) from None
     return _shares(numbers, size)
@@ -74,14 +82,14 @@ def _of_content(content: object, space: Space) -> FloatArray:
 
 def _index(value: object, space: Space) -> int:
     """Return the number of a value; a file writes counts as text."""
-    plain = isinstance(value, str) and value.isdigit()
-    as_count = plain and (not isinstance(space, Labels) or value not in space.labels)
+    is_number = isinstance(value, str) and value.isdigit()
+    as_count = is_number and (not isinstance(space, Labels) or value not in space.labels)
     return space.index(int(value) if as_count else value)  # type: ignore[call-overload]
 
 
 def _number(weight: object) -> float:
     try:
-        return float(weight)  # type: ignore[arg-type]
+        return as_float(weight)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise InvalidInput.must_be("every number of the guess", "a number", weight, argument="guess") from None
 
@@ -89,13 +97,14 @@ def _number(weight: object) -> float:
 def _shares(weights: FloatArray, size: int) -> FloatArray:
     if weights.shape != (size,):
         raise _wrong(size, InWords(f"shape {weights.shape}"))
-    if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.sum() > 0):
+    if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
         raise _wrong(size, InWords("negative numbers, NaN or nothing but zeros"))
-    return np.asarray(weights / weights.sum())
+    relative = weights / weights.max()  # a sum of doubles may be beyond them
+    return np.asarray(relative / relative.sum())
 
 
-def _wrong(size: int, given: InWords) -> InvalidInput:
-    return InvalidInput.must_be("guess", f"{size:,} numbers that are not negative, one for each true value", given)
+def _wrong(size: int, content: InWords) -> InvalidInput:
+    return InvalidInput.must_be("guess", f"{size:,} numbers that are not negative, one for each true value", content)
 
 
 def _from_file(path: Path) -> object:

@@ -67,7 +67,7 @@ def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
     steps = None
     if estimate.method == "empirical-bayes":
         steps, words = np.cumsum(estimate.maximum), f"{words} Thin: the maximum likelihood estimate.".strip()
-    second = cumulative(estimate.cdf(), held, "Cumulative probability", words, beside=steps)
+    second = cumulative(estimate.cdf(), held, "Cumulative probability", words, other=steps)
     return beside([first, second], heading, columns=1)
 
 

@@ -19,7 +19,7 @@ from ...errors import InvalidInput, Unsupported, WrongType, arg
 from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ...exact.base import Probabilities
 from ...exact.bits import SeededBits
-from ...exact.kernels import WIDEST, Noise
+from ...exact.kernels import MAX_RANGE_WIDTH, Noise
 from ...exact.tables import Table
 from ...mechanism import Mechanism
 from ...spaces import Counts, Space
@@ -125,7 +125,7 @@ class Group:
             return None
         low = min(0, int(self.reports[0])) - 1 if kernel.clamp[0] is None else kernel.clamp[0]
         high = max(self.size - 1, int(self.reports[-1])) + 1 if kernel.clamp[1] is None else kernel.clamp[1]
-        own = kernel.own if low == kernel.truths[0] else ()
+        own = kernel.first_laws if low == kernel.truths[0] else ()
         return Noise(kernel.law, (low, high), (low, high), own), low
 
     @cached_property
@@ -135,7 +135,7 @@ class Group:
         assert noise is not None and self._wide is not None
         wide = self._wide[0]
         low, high = wide.clamp
-        return wide.own != noise.own or int(high) - int(low) > WIDEST  # type: ignore[arg-type]
+        return wide.first_laws != noise.first_laws or int(high) - int(low) > MAX_RANGE_WIDTH  # type: ignore[arg-type]
 
     @cached_property
     def _far(self) -> tuple[BoolArray, FloatArray]:

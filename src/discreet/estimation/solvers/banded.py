@@ -26,7 +26,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.linalg.blas import dsyrk
 
 from ...exact.arrays import FloatArray, IntArray
-from ...exact.kernels import WIDEST, Noise
+from ...exact.kernels import MAX_RANGE_WIDTH, Noise
 from ..algebra import banded_cholesky
 from ..interior import Newton
 from ..model.problem import Group, Problem
@@ -64,7 +64,7 @@ def _has_windows(group: Group) -> bool:
     noise = group.kernel.noise
     if noise is None or noise.truths[0] not in (None, 0):
         return False
-    return int(group.reports[-1]) - int(group.reports[0]) + group.size <= WIDEST
+    return int(group.reports[-1]) - int(group.reports[0]) + group.size <= MAX_RANGE_WIDTH
 
 
 class _Columns:
@@ -82,7 +82,8 @@ class _Columns:
         kernel = group.kernel.noise
         assert kernel is not None
         self._size, self._reports, self._least = group.size, group.reports, least
-        self._own = [self._row(i, law.low, law.floats(*law.support)) for i, law in enumerate(kernel.own[: self._size])]
+        first_laws = kernel.first_laws[: self._size]
+        self._own = [self._row(i, law.low, law.floats(*law.support)) for i, law in enumerate(first_laws)]
         self._shared = self._size - len(self._own)
         # P(noise), from that of the largest report at truth 0 to that of the least report at the largest truth
         falling = kernel.law.floats(int(self._reports[0]) - (self._size - 1), int(self._reports[-1]))[::-1]
@@ -168,7 +169,7 @@ class Banded:
     Parameters
     ----------
     problem
-        Groups of reports with :class:`~discreet.exact.kernels.Noise`, not spread over more than ``WIDEST`` values.
+        Groups of reports with :class:`~discreet.exact.kernels.Noise`, spread over at most ``MAX_RANGE_WIDTH`` values.
     """
 
     def __init__(self, problem: Problem) -> None:

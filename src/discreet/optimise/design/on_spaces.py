@@ -1,7 +1,7 @@
 """Designs on any space under any notion: the least expected loss among all mechanisms that are private.
 
 Under the metric notion this is the optimal mechanism of Bordenabe, Chatzikokolakis and Palamidessi (2014) for
-geo-indistinguishability (d-privacy), with an exact certificate: the table is judged pair by pair in integers, its cost
+geo-indistinguishability (d-privacy), with an exact certificate: the table is proof pair by pair in integers, its cost
 is worked out from its integers, and a lower bound follows from dual values by weak duality.
 """
 
@@ -32,7 +32,7 @@ from ..lp.mechanism_program import solve_with_rows
 from .protected import ProtectedPairs, protected_pairs, read_dilation
 from .weights import read_weights
 
-#: Up to so many values every pair is protected for itself; beyond, a spanner of this dilation.
+#: Largest number of values of which every pair is protected for itself, and the dilation of spanners beyond.
 MAX_EXACT = 100
 USUAL_DILATION = Fraction(11, 10)
 
@@ -86,7 +86,7 @@ def design_on_space(
     outputs: object,
     dilation: Number | None,
 ) -> Mechanism:
-    """The mechanism with the least expected loss on a finite space; see :func:`discreet.design`."""
+    """Return the mechanism with the least expected loss on a finite space; see :func:`discreet.design`."""
     request = _read(
         inputs, notion=notion, alpha=alpha, epsilon=epsilon, loss=loss, properties=properties, prior=prior,
         worst_case=worst_case, outputs=outputs, dilation=dilation,
@@ -130,9 +130,9 @@ def _read(
         )
     weights = None if worst_case else read_weights(prior, inputs)
     reports, resolved, name = _read_reports(inputs, outputs, losses.resolve(loss))
-    wanted = _read_properties(properties, inputs, reports)
+    structural = _read_properties(properties, inputs, reports)
     number = size * (reports.size or 0)
-    most = MAX_WITH_ROWS if wanted or worst_case else MAX_PROBABILITIES
+    most = MAX_WITH_ROWS if structural or worst_case else MAX_PROBABILITIES
     if number > most:
         hint = "Leave the properties and the worst case out, or use" if most == MAX_WITH_ROWS else "Use"
         raise Unsupported(
@@ -142,11 +142,11 @@ def _read(
         )
     stretch = read_dilation(dilation, size, named, MAX_EXACT, USUAL_DILATION)
     uniform = weights is not None and len(set(weights)) == 1
-    return SpaceRequest(inputs, reports, named, eps, str(shown), resolved, name, weights, uniform, wanted, stretch)
+    return SpaceRequest(inputs, reports, named, eps, str(shown), resolved, name, weights, uniform, structural, stretch)
 
 
 def _read_reports(inputs: Space, outputs: object, loss: losses.Loss) -> tuple[Space, losses.Loss, str]:
-    """The space of reports, and the loss with a column for each: a list of values is measured as true values are."""
+    """Return the space of reports, the loss with a column for each, and its name; lists of values keep their distances."""
     if outputs is None or (is_space(outputs) and outputs == inputs):
         loss.levels(inputs, inputs)  # a matrix must fit; refused before any work
         return inputs, loss, loss.name
@@ -170,8 +170,8 @@ def _read_reports(inputs: Space, outputs: object, loss: losses.Loss) -> tuple[Sp
 
 
 def _read_properties(properties: object, inputs: Space, outputs: Space) -> tuple[Property, ...]:
-    wanted = requirements.resolve(properties)  # type: ignore[arg-type]
-    for one in wanted:
+    resolved = requirements.resolve(properties)  # type: ignore[arg-type]
+    for one in resolved:
         if one.code not in UNORDERED or inputs != outputs:
             why = "reports are not true values" if inputs != outputs else "it needs an order of the values"
             raise Unsupported(
@@ -179,7 +179,7 @@ def _read_properties(properties: object, inputs: Space, outputs: Space) -> tuple
                 f"On a space like this there are {', '.join(UNORDERED)}, for reports that are true values.",
                 argument="properties",
             )
-    return wanted
+    return resolved
 
 
 # ------------------------------------------------------------------------------------------------ solving
@@ -191,7 +191,7 @@ def _expected_costs(request: SpaceRequest, values: FloatArray) -> FloatArray:
 
 
 def _plain(request: SpaceRequest, pairs: ProtectedPairs, values: FloatArray) -> tuple[FloatArray, float]:
-    """The matrix, and what no private mechanism costs less than."""
+    """Return the matrix, and what no private mechanism costs less than."""
     shift = float(values.min())  # costs from 0 on; every truth reports something
     cost = _expected_costs(request, values - shift)
     program = BlockProgram(cost, pairs.tail, pairs.head, pairs.log_factor)
@@ -223,7 +223,7 @@ def _with_rows(request: SpaceRequest, pairs: ProtectedPairs, values: FloatArray)
 
 
 def _proved(request: SpaceRequest, matrix: FloatArray) -> tuple[Table, Certificate]:
-    """The table with as little mixed in as the judge accepts, and what it proved."""
+    """Return the table with as little mixed in as the judge accepts, and what it proved."""
     inside = _strictly_private(request)
     for share in MIXING:
         table = _rounded((1 - share) * matrix / matrix.sum(axis=1, keepdims=True) + share * inside, request)
@@ -241,7 +241,7 @@ def _proved(request: SpaceRequest, matrix: FloatArray) -> tuple[Table, Certifica
 
 
 def _strictly_private(request: SpaceRequest) -> FloatArray:
-    """A mechanism with room in every inequality: uniform, with more on the diagonal where there are properties."""
+    """Return a mechanism with slack in every inequality: uniform, with more on the diagonal for properties."""
     truths, reports = request.inputs.size or 0, request.outputs.size or 0
     inside = np.full((truths, reports), 1 / reports)
     if request.properties:
@@ -256,7 +256,7 @@ def _strictly_private(request: SpaceRequest) -> FloatArray:
 
 
 def _rounded(matrix: FloatArray, request: SpaceRequest) -> Table:
-    """Whole numbers over a power of two; what is missing in a row goes to its largest entry that may change."""
+    """Return whole numbers over a power of two; what is missing in a row goes to its largest entry that may change."""
     bits = _BITS - math.floor(math.log2(float(matrix.min())))
     mantissas, exponents = np.frexp(matrix)  # whole numbers of 53 bits, times a power of two
     whole = np.ldexp(mantissas, 53).astype(np.int64).tolist()
@@ -290,7 +290,7 @@ def _exact_cost(table: Table, request: SpaceRequest) -> Fraction:
 
 
 def _handed_over(
-    request: SpaceRequest, table: Table, judged: Certificate, bound: float, pairs: ProtectedPairs
+    request: SpaceRequest, table: Table, proof: Certificate, bound: float, pairs: ProtectedPairs
 ) -> Mechanism:
     cost = _exact_cost(table, request)
     details: dict[str, object] = {
@@ -302,9 +302,7 @@ def _handed_over(
     details["protected_pairs"] = len(pairs.tail) // 2
     if not pairs.exact:
         details["dilation"] = pairs.dilation
-    certificate = Certificate(
-        judged.notion, judged.epsilon, judged.delta, judged.ratio, judged.how, judged.tight, details
-    )
+    certificate = Certificate(proof.notion, proof.epsilon, proof.delta, proof.ratio, proof.how, proof.tight, details)
     parameters: dict[str, object] = {
         "n": (request.inputs.size or 0) - 1,
         "alpha": request.alpha,

@@ -52,7 +52,7 @@ class ProtectedPairs:
 
 
 def protected_pairs(space: Space, notion: str, epsilon: Fraction, dilation: Fraction) -> ProtectedPairs:
-    """The pairs to protect under a notion; with a dilation above 1, those of a spanner."""
+    """Return the pairs to protect under a notion; with a dilation above 1, those of a spanner."""
     size = space.size or 0
     if notion == "local":
         truths, least = np.arange(size), np.full(size, size)
@@ -85,7 +85,7 @@ def _both_ways(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def direct_pairs(far: FloatArray) -> tuple[IntArray, IntArray]:
-    """The pairs without a value between them: their distances generate all others.
+    """Return the pairs without a value between them: their distances generate all others.
 
     >>> line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
     >>> [pair.tolist() for pair in direct_pairs(line)]
@@ -102,7 +102,7 @@ def direct_pairs(far: FloatArray) -> tuple[IntArray, IntArray]:
 
 
 def spanner(far: FloatArray, dilation: float) -> tuple[IntArray, IntArray]:
-    """Edges whose paths are at most this many times as long as the distance: the greedy spanner.
+    """Return edges whose paths are at most this many times as long as the distance: the greedy spanner.
 
     Pairs are taken in the order of their distance, and become an edge where no path is short enough yet (Althöfer and
     others 1993).
@@ -124,7 +124,7 @@ def spanner(far: FloatArray, dilation: float) -> tuple[IntArray, IntArray]:
 
 
 def shortest_paths(far: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
-    """The lengths of all shortest paths over these edges."""
+    """Return the lengths of all shortest paths over these edges."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
 
@@ -133,7 +133,7 @@ def shortest_paths(far: FloatArray, first: IntArray, second: IntArray) -> FloatA
 
 
 def read_dilation(dilation: object, size: int, notion: str, largest_exact: int, usual: Fraction) -> Fraction:
-    """The dilation of the spanner: as given, else 1 up to some number of values and the usual one beyond."""
+    """Return the dilation of the spanner: as given, else 1 up to some number of values and the usual one beyond."""
     from ...exact.rationals import as_fraction
 
     if dilation is None:

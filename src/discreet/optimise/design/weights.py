@@ -14,7 +14,7 @@ from ..improve.targets import exact_weights
 
 
 def read_weights(prior: object, space: Space) -> tuple[Fraction, ...]:
-    """A prior as Fractions that add up to 1.
+    """Return a prior as Fractions that add up to 1.
 
     Parameters
     ----------

@@ -152,7 +152,7 @@ class _Newton:
         return np.array([self._multiply(1.0, one, row, lower=1) for one, row in pairs], dtype=float)
 
     def couple(self, right: FloatArray) -> FloatArray:
-        """The inverse of the sum of all H_y^-1."""
+        """Return the inverse of the sum of all H_y^-1."""
         return np.asarray(self._scale * np.linalg.solve(self._coupled, self._scale * right))
 
 
@@ -174,12 +174,12 @@ class _Operators:
         self.cost /= self.scale
 
     def slack(self, v: FloatArray) -> FloatArray:
-        """A v of each block."""
+        """Return a v of each block."""
         program = self.program
         return np.asarray(v[:, program.head] * program.factor - v[:, program.tail])
 
     def pull(self, z: FloatArray) -> FloatArray:
-        """A' z of each block."""
+        """Return a' z of each block."""
         return np.asarray((self._transposed @ z.T).T)
 
 
@@ -210,13 +210,13 @@ class _Iterate:
         self.mean = float((self.s * z).mean())
 
     def _least(self) -> float:
-        """The bound; auxiliary variables are at most e^log_factor times some probability, so that many times one."""
+        """Return the bound; auxiliary variables are at most e^log_factor times some probability."""
         n, program = self.operators.n, self.operators.program
         spare = np.minimum(self.lacking_dual[:, n:], 0).min(axis=0).sum() * float(np.exp(program.log_factor.max()))
         return float(self.lam.sum() + np.minimum(self.lacking_dual[:, :n].min(axis=0), 0).sum() + spare)
 
     def newton(self) -> _Newton:
-        """The matrices here, in single precision where that is enough."""
+        """Return the matrices here, in single precision where that is enough."""
         program, pattern, weights = self.operators.program, self.operators.pattern, self.z / self.s
         if self.gap > _QUICK_GAP and len(weights) > _MANY_BLOCKS:
             try:
@@ -227,7 +227,7 @@ class _Iterate:
         return _Newton(program, weights, pattern, False)
 
     def step(self, newton: _Newton, complement: FloatArray) -> _Step:
-        """The solution of Newton's equations for these products s z, solved again for what rounding left of them."""
+        """Return the solution of Newton's equations for these products s z, with refinement of what rounding left."""
         operators, n, s, z = self.operators, self.operators.n, self.s, self.z
         right = operators.pull(complement / s) - self.lacking_dual
         dv, dlam = np.zeros_like(self.v), np.zeros(n)
@@ -248,7 +248,7 @@ class _Iterate:
         return _Step(dv, dlam, ds, dz, _longest(s, ds), _longest(z, dz))
 
     def next(self) -> _Iterate | None:
-        """The point after a predictor, a corrector and corrections of centrality; None where rounding forbids one."""
+        """Return the point after predictor, corrector and centrality corrections; None where rounding forbids one."""
         try:
             newton = self.newton()
         except np.linalg.LinAlgError:
@@ -276,7 +276,7 @@ class _Iterate:
 
 
 def solve_blocks(program: BlockProgram, tolerance: float, start: BlockPoint | None = None) -> BlockPoint:
-    """An interior point near the optimum, with dual values: Mehrotra's predictor and corrector.
+    """Return an interior point near the optimum, with dual values: Mehrotra's predictor and corrector.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def solve_blocks(program: BlockProgram, tolerance: float, start: BlockPoint | No
 
 
 def _first_point(program: BlockProgram) -> FloatArray:
-    """Probabilities that fall with the distance from the truth of each report, strictly inside all inequalities.
+    """Return probabilities that fall with the distance from the truth of each report, strictly inside all inequalities.
 
     With L the length of the shortest path by log factors, e^(-L/2) divided by its sums is: the sums change by a factor
     of less than e^(L/2).
@@ -341,7 +341,7 @@ def _first_point(program: BlockProgram) -> FloatArray:
 
 
 def _longest(x: FloatArray, dx: FloatArray) -> float:
-    """The longest step at which x stays positive, at most 1."""
+    """Return the longest step at which x stays positive, at most 1."""
     falling = dx < 0
     return float(min(1.0, (x[falling] / -dx[falling]).min())) if falling.any() else 1.0
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...exact.arrays import FloatArray, IntArray
 from ...properties import Rows as PropertyRows
 from .blocks import ROUNDING, BlockProgram
-from .highs import SMALL_COEFFICIENTS, TIGHT_TOLERANCES, Highs, Model, Rows, Status
+from .highs import SMALL_COEFFICIENTS, TIGHT_TOLERANCES, Highs, LinearModel, SparseRows, Status
 from .solver import SolverFailed
 
 
@@ -73,7 +73,7 @@ def solve_with_rows(program: BlockProgram, losses: FloatArray | None, rows: Sequ
     starts, columns, values = np.array(built.starts), np.concatenate(built.columns), np.concatenate(built.values)
     lower, upper = np.concatenate(built.lower), np.concatenate(built.upper)
     solver = Highs({**SMALL_COEFFICIENTS, **TIGHT_TOLERANCES})
-    solver.load(Model(cost, np.zeros(count), most, Rows.of(starts, columns, values), lower, upper))
+    solver.load(LinearModel(cost, np.zeros(count), most, SparseRows.of(starts, columns, values), lower, upper))
     if solver.run() is not Status.OPTIMAL:
         raise SolverFailed(f"the linear program was not solved: {solver.reason}.", "Ask for fewer values.")
     point = solver.point()

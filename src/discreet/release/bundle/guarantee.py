@@ -1,4 +1,4 @@
-"""GUARANTEE.md of a bundle: the same sentences as on its page, for whoever reads plain text."""
+"""GUARANTEE.md of a bundle: the sentences of its page as plain text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def guarantee_text(release: Release) -> str:
-    """What is protected, against whom, how well, and what is not."""
+    """Return the text of GUARANTEE.md."""
     cost = release.cost
     delta = f", delta = {short(cost.delta, up=True, digits=3)}" if cost.delta else ""
     edition = f", edition {_markdown(release.edition)}" if release.edition else ""
@@ -49,6 +49,6 @@ def guarantee_text(release: Release) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Text that no Markdown reader takes for markup or a page."""
+    """Escape text so that it is not read as Markdown or HTML."""
     quiet = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", re.sub(r"&(?=#?\w+;)", "&amp;", printable(text)))
     return re.sub(r"([\\`*_\[\]|#~!])", r"\\\1", quiet)

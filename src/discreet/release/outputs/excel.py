@@ -1,6 +1,6 @@
-"""An Excel workbook: a sheet for the guarantee, a sheet for each table, texts that stay texts.
+"""An Excel workbook: a sheet for the guarantee and a sheet for each table.
 
-Nothing in a label is taken for a formula, a link or a number: every text is written as a text.
+Every text is stored as text: Excel reads no label as a formula, a link or a number.
 """
 
 from __future__ import annotations
@@ -23,18 +23,16 @@ from ..bundle.report import columns_in_words, not_guaranteed
 from ..tables.columns import STATUS_MEANING
 from ..tables.typed_columns import Column
 
-#: What a sheet holds at most, and a cell.
-MOST_ROWS, _MOST_LETTERS = 1_048_575, 32_000
-
-_LONGEST_NAME = 31
+#: Limits of Excel: rows of a sheet under its heading, characters of a cell, characters of a sheet's name.
+MAX_ROWS, _MAX_CELL_CHARACTERS, _MAX_NAME_CHARACTERS = 1_048_575, 32_000, 31
 
 
 def write_excel(release: Release, path: Path) -> Path:
     """Write a release as a workbook; the same release gives the same file."""
     for table in release.tables:
-        if table.counts.size > MOST_ROWS:
+        if table.counts.size > MAX_ROWS:
             raise Unsupported(
-                f"{table.title} has {table.counts.size:,} counts, and a sheet has {MOST_ROWS:,} lines.",
+                f"{table.title} has {table.counts.size:,} counts, and a sheet has {MAX_ROWS:,} lines.",
                 "Write .parquet, or take the CSV files of the bundle.",
             )
     try:
@@ -43,24 +41,24 @@ def write_excel(release: Release, path: Path) -> Path:
         raise MissingExtra("XlsxWriter", "excel") from None
     as_text = {"strings_to_formulas": False, "strings_to_numbers": False, "strings_to_urls": False}
     with writer.Workbook(str(path), as_text) as book:
-        recorded = datetime.fromisoformat(str(release.ledger["time"])).replace(tzinfo=None)
-        book.set_properties({"title": printable(release.title)[:200], "created": recorded})
+        time = datetime.fromisoformat(str(release.ledger["time"])).replace(tzinfo=None)
+        book.set_properties({"title": printable(release.title)[:200], "created": time})
         names = sheet_names([table.title for table in release.tables])
-        looks = {
+        formats = {
             "heading": book.add_format({"bold": True, "bottom": 1, "valign": "top"}),
             "integer": book.add_format({"num_format": "#,##0"}),
             "number": book.add_format({"num_format": "#,##0.######"}),
             "text": book.add_format(),
             "prose": book.add_format({"text_wrap": True, "valign": "top"}),
         }
-        _guarantee(book.add_worksheet("Guarantee"), release, looks)
+        _guarantee(book.add_worksheet("Guarantee"), release, formats)
         for name, table in zip(names, release.tables, strict=True):
-            _table(book.add_worksheet(name), table.typed_columns(), looks)
+            _table(book.add_worksheet(name), table.typed_columns(), formats)
     return path
 
 
 def sheet_names(titles: list[str]) -> list[str]:
-    """Names that Excel takes: short, without its signs, no two alike.
+    """Return distinct sheet names that Excel accepts: short, and without its reserved characters.
 
     >>> sheet_names(["Counts of visits by site and health", "Counts of visits by site and helpers", "History"])
     ['Counts of visits by site and he', 'Counts of visits by site an (2)', 'History (2)']
@@ -68,39 +66,39 @@ def sheet_names(titles: list[str]) -> list[str]:
     taken = {"guarantee", "history"}
     names = []
     for title in titles:
-        plain = re.sub(r"[\[\]:*?/\\]", " ", printable(title)).strip().strip("'") or "Counts"
-        name, number = plain[:_LONGEST_NAME].rstrip().rstrip("'"), 2
+        base = re.sub(r"[\[\]:*?/\\]", " ", printable(title)).strip().strip("'") or "Counts"
+        name, number = base[:_MAX_NAME_CHARACTERS].rstrip().rstrip("'"), 2
         while name.casefold() in taken:
-            mark = f" ({number})"
-            name, number = plain[: _LONGEST_NAME - len(mark)].rstrip() + mark, number + 1
+            suffix = f" ({number})"
+            name, number = base[: _MAX_NAME_CHARACTERS - len(suffix)].rstrip() + suffix, number + 1
         taken.add(name.casefold())
         names.append(name)
     return names
 
 
-def _table(sheet: Any, made: list[Column], looks: dict[str, Any]) -> None:
-    for k, column in enumerate(made):
-        look = looks[column.type]
-        sheet.write_string(0, k, _text(column.name), looks["heading"])
+def _table(sheet: Any, columns: list[Column], formats: dict[str, Any]) -> None:
+    for k, column in enumerate(columns):
+        cell_format = formats[column.type]
+        sheet.write_string(0, k, _text(column.name), formats["heading"])
         longest = max([len(column.name) + 3, *(len(str(value)) + 2 for value in column.values[:500])])
         sheet.set_column(k, k, min(40, longest))
         group = column.name not in COLUMN_MEANING
         for line, value in enumerate(column.values, 1):
             if isinstance(value, str) or (value is None and group and column.type == "text"):
-                sheet.write_string(line, k, _text(label(value, _MOST_LETTERS)), look)
+                sheet.write_string(line, k, _text(label(value, _MAX_CELL_CHARACTERS)), cell_format)
             elif value is not None:
-                sheet.write_number(line, k, value, look)
+                sheet.write_number(line, k, value, cell_format)
     sheet.freeze_panes(1, 0)
-    sheet.autofilter(0, 0, len(made[0].values), len(made) - 1)
+    sheet.autofilter(0, 0, len(columns[0].values), len(columns) - 1)
 
 
-def _guarantee(sheet: Any, release: Release, looks: dict[str, Any]) -> None:
+def _guarantee(sheet: Any, release: Release, formats: dict[str, Any]) -> None:
     sheet.set_column(0, 0, 24)
     sheet.set_column(1, 1, 110)
-    for line, (name, said) in enumerate(_lines(release)):
-        sheet.write_string(line, 0, _text(name), looks["heading"] if not said else looks["prose"])
-        if said:
-            sheet.write_string(line, 1, _text(said), looks["prose"])
+    for line, (name, text) in enumerate(_lines(release)):
+        sheet.write_string(line, 0, _text(name), formats["heading"] if not text else formats["prose"])
+        if text:
+            sheet.write_string(line, 1, _text(text), formats["prose"])
 
 
 def _lines(release: Release) -> Iterator[tuple[str, str]]:
@@ -127,5 +125,5 @@ def _lines(release: Release) -> Iterator[tuple[str, str]]:
 
 
 def _text(text: str) -> str:
-    """Text that a cell can bear."""
-    return printable(text)[:_MOST_LETTERS]
+    """Return a text without control characters, cut to the limit of a cell."""
+    return printable(text)[:_MAX_CELL_CHARACTERS]

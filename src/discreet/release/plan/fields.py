@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ...errors import InvalidInput, Writer, WrongType, named, written
+from ...errors import InvalidInput, Writer, WrongType, named, write_mentions
 from ...exact.integers import is_integer
 from ...exact.rationals import Number, as_fraction
 from ...mechanism import Mechanism
@@ -17,7 +17,7 @@ from ..noise.cells import cell_mechanism
 
 @dataclass(frozen=True)
 class FieldWords:
-    """What people read of a field, wherever they meet it. No other place writes these words.
+    """The words for a field in help, files, forms and the schema. No other module writes them.
 
     Attributes
     ----------
@@ -27,8 +27,8 @@ class FieldWords:
         The sentence of the command line's help and of the schema, or a function that returns it. It mentions other
         fields by :func:`~.errors.arg`.
     schema
-        The JSON schema of its values in a request file; its description where the sentence of help speaks of more
-        than such a file can say.
+        The JSON schema of its values in a request file; with its own description where the sentence of help covers more
+        than a request file can say.
     comment
         The comment over it in a request file; empty where the comment before it covers this field too.
     """
@@ -38,9 +38,9 @@ class FieldWords:
     schema: Mapping[str, Json]
     comment: str = ""
 
-    def written_help(self, write: Writer) -> str:
-        """Return the sentence of help with the fields it mentions written for some reader."""
-        return written(self.help if isinstance(self.help, str) else self.help(), write)
+    def help_text(self, write: Writer) -> str:
+        """Return the sentence of help; ``write`` renders the fields that it mentions."""
+        return write_mentions(self.help if isinstance(self.help, str) else self.help(), write)
 
 
 def field_words(
@@ -63,8 +63,8 @@ BY_COLUMN: dict[str, Json] = {
     "additionalProperties": {"anyOf": [TEXT, {"type": "array", "items": {"type": ["string", "integer"]}}]},
 }
 
-#: Where things are, beside what is asked: these may be given anew for every run.
-PLACES: dict[str, FieldWords] = {
+#: Addresses in a request file; every run may replace them.
+LOCATIONS: dict[str, FieldWords] = {
     "data": FieldWords(
         "Data",
         "The table: .csv, .tsv (.gz), .parquet or .duckdb, or the address of a database. Its name is the file's stem. "
@@ -88,7 +88,7 @@ PLACES: dict[str, FieldWords] = {
 
 
 def read_questions(questions: str | Sequence[str]) -> tuple[str, ...]:
-    """Read the questions: one SQL text, or several."""
+    """Read one SQL text or several as a tuple."""
     texts = [questions] if isinstance(questions, str) else list(questions)
     if not texts or not all(isinstance(text, str) for text in texts):
         raise InvalidInput("give the question as SQL text, or a list of several.", argument="questions")
@@ -108,7 +108,7 @@ def read_totals(totals: object) -> tuple[str, ...]:
 
 
 def read_mechanism(mechanism: str | Mechanism | PTable) -> str | Mechanism:
-    """Return the mechanism that was named or given."""
+    """Return a mechanism; a name is checked, and a p-table becomes a mechanism."""
     if getattr(mechanism, "composes", True) is False:
         raise InvalidInput(
             f"this cannot be priced: {getattr(mechanism, 'why', 'it does not compose')}.", argument="mechanism"

@@ -19,14 +19,14 @@ LATITUDE, LONGITUDE, EARTH = 48.8583, 2.3478, 6_371_008.8
 GRID = Grid(30, 30, cell=150.0)
 
 #: How the check-ins were put on the map, which the paper does not say.
-CHOSEN = (
+CHOICES = (
     f"The middle of the square is taken as {LATITUDE} N, {LONGITUDE} E, and degrees are as many metres everywhere as "
     f"they are there, on a sphere of radius {EARTH / 1000:,.4f} km.",
 )
 
 #: Whom the noise protects; charts and claims say it.
 EVENT_LEVEL = "Each check-in is protected, not each person"
-EVENTS = f"{EVENT_LEVEL}: whoever checks in ten times is protected ten times less."
+EVENTS = f"{EVENT_LEVEL}: a person who checks in ten times is protected ten times less."
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Square:
 
 
 def square(setting: Setting) -> Square:
-    """The check-ins of Gowalla in the square."""
+    """Return the check-ins of Gowalla in the square."""
     checkins = setting.datasets.gowalla()
     half = float(GRID.unit) * GRID.rows / 2
     x = EARTH * math.cos(math.radians(LATITUDE)) * np.radians(checkins.lon - LONGITUDE)

@@ -1,4 +1,4 @@
-"""The default estimate beside 5,000 iterative Bayesian updates, on populations it was tuned on and others."""
+"""The default estimate against 5,000 iterative Bayesian updates, on populations it was tuned on and others."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from discreet.spaces import Counts
 from discreet.utility import kantorovich
 from discreet.wording import rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Setting
 from ..tables import number, shortened
 from .populations import N, mechanisms, not_tuned_on, shares, tuned_on
 
@@ -29,15 +29,15 @@ FEW = ("visits", "four points", "heaped", "six points")
 #: Worse than the updates by more than this in one setting is far worse.
 FAR_WORSE = 1.6
 
-#: Estimates of different processors agree on so many digits.
+#: Number of digits on which estimates of different processors agree.
 AGREED = 6
 
-#: 95% of a normal distribution lie within so many standard errors.
+#: Standard errors within which 95% of a normal distribution lie.
 WITHIN = 1.96
 
 
-def draw(setting: Setting) -> Drawn:
-    """The ratio of the two errors for each population, mechanism and number of reports."""
+def draw(setting: Setting) -> ExhibitResult:
+    """Draw the ratio of the two errors for each population, mechanism and number of reports."""
     surveys, people = setting.pick((3, (5_000,)), (8, (500, 5_000, 100_000)))
     populations = {
         **{name: ("tuned on", truth) for name, truth in tuned_on().items()},
@@ -54,23 +54,23 @@ def draw(setting: Setting) -> Drawn:
         f"left of 1 the default is nearer to the truth. Bars: 95% of the chance of {surveys} surveys, cut off at the "
         "frame."
     )
-    return Drawn({"": _chart(rows, sentence)}, {"": shortened(rows, AGREED)}, _claims(rows, surveys))
+    return ExhibitResult({"": _chart(rows, sentence)}, {"": shortened(rows, AGREED)}, _claims(rows, surveys))
 
 
 def _errors(setting: Setting, name: str, people: int, population: str, truth: FloatArray, surveys: int) -> FloatArray:
-    """Kantorovich distance from the truth, of the default and of the updates, survey by survey."""
+    """Return the Kantorovich distance from the truth, of the default and of the updates, survey by survey."""
     mechanism: Mechanism = mechanisms()[name]
     chances = shares(mechanism.forward(truth))
-    found = []
+    distances = []
     for survey in range(surveys):
         counts = setting.generator("battery", name, people, population, survey).multinomial(people, chances)
         pair = (estimate(counts, mechanism), estimate(counts, mechanism, method="ibu"))
-        found.append([kantorovich(one.distribution, truth, Counts(N)) for one in pair])
-    return np.array(found)
+        distances.append([kantorovich(one.distribution, truth, Counts(N)) for one in pair])
+    return np.array(distances)
 
 
 def _ratio(errors: FloatArray) -> dict[str, Json]:
-    """The ratio of the mean errors, and its 95% interval by the jackknife on the logarithm."""
+    """Return the ratio of the mean errors, and its 95% interval by the jackknife on the logarithm."""
     total = errors.sum(axis=0)
     ratio = float(total[0] / total[1])
     others = np.log((total - errors)[:, 0] / (total - errors)[:, 1])
@@ -82,11 +82,11 @@ def _ratio(errors: FloatArray) -> dict[str, Json]:
 
 
 def _chart(rows: list[dict[str, Json]], sentence: str) -> Chart:
-    """A dot with its bar for each population, a panel for each number of reports."""
+    """Draw a dot with its bar for each population, a panel for each number of reports."""
     names = list(dict.fromkeys(str(row["mechanism"]) for row in rows))
     populations = list(dict.fromkeys(str(row["population"]) for row in rows))
-    shown: list[Spec] = [{**row, "name": row["mechanism"]} for row in rows]
-    ratios = [row["ratio"] for row in shown]
+    points: list[Spec] = [{**row, "name": row["mechanism"]} for row in rows]
+    ratios = [row["ratio"] for row in points]
     domain = [0.8 * min(ratios), max(3.5, 1.25 * max(ratios))]
     scale = {"type": "log", "domain": domain, "nice": False}
     marks = [v for v in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10) if domain[0] <= v <= domain[1]]
@@ -94,8 +94,8 @@ def _chart(rows: list[dict[str, Json]], sentence: str) -> Chart:
     y = {"field": "population", "type": "nominal", "title": None, "sort": populations}
     offset = {"yOffset": {"field": "name", "type": "nominal", "sort": names, "scale": {"domain": names}}}
     panels = []
-    for size in dict.fromkeys(row["people"] for row in shown):
-        here = [row for row in shown if row["people"] == size]
+    for size in dict.fromkeys(row["people"] for row in points):
+        here = [row for row in points if row["people"] == size]
         one: Spec = {"mark": {"type": "rule", "color": INK, "strokeDash": [3, 3]}, "encoding": {"x": {"datum": 1}}}
         bars = {"mark": {"type": "rule", "clip": True, "strokeWidth": 1.5}}
         bars["encoding"] = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, **offset}
@@ -112,7 +112,7 @@ def _chart(rows: list[dict[str, Json]], sentence: str) -> Chart:
 
 
 def together(rows: list[dict[str, Json]]) -> tuple[float, float, float]:
-    """The geometric mean of the ratios, and its 95% interval from the chance of the surveys."""
+    """Return the geometric mean of the ratios, and its 95% interval from the chance of the surveys."""
     logs = [math.log(number(row, "ratio")) for row in rows]
     spread = math.sqrt(sum(number(row, "log_error") ** 2 for row in rows)) / len(rows)
     middle = sum(logs) / len(logs)
@@ -131,7 +131,7 @@ def _claims(rows: list[dict[str, Json]], surveys: int) -> tuple[Claim, ...]:
                 "is nearer to the truth than the papers' updates.",
                 f"Geometric mean of the ratio of Kantorovich errors {rounded(mean)} (95%: {rounded(low)} to "
                 f"{rounded(high)}), {len(some)} settings, {surveys} surveys each.",
-                judged(high < 1),
+                judge(high < 1),
             )
         )  # fmt: skip
     worst = max(rows, key=lambda row: number(row, "ratio"))
@@ -144,7 +144,7 @@ def _claims(rows: list[dict[str, Json]], surveys: int) -> tuple[Claim, ...]:
             f"The largest ratio is {rounded(number(worst, 'ratio'))} (95%: {rounded(number(worst, 'low'))} to "
             f"{rounded(number(worst, 'high'))}; {worst['population']}, {worst['mechanism']}, {worst['people']:,} "
             f"reports). It is better beyond chance in {len(sure)} and worse in {len(lost)} of {len(rows)} settings.",
-            judged(number(worst, "low") <= FAR_WORSE, corrected=number(worst, "ratio") > FAR_WORSE),
+            judge(number(worst, "low") <= FAR_WORSE, corrected=number(worst, "ratio") > FAR_WORSE),
         )
     )  # fmt: skip
     return tuple(claims)
