@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, overload
 
@@ -15,17 +14,14 @@ import numpy as np
 
 from .. import losses, plots, utility
 from ..checking import check
-from ..errors import ON_A_RANGE, InvalidInput, Unsupported, arg
+from ..errors import ON_A_RANGE, InvalidInput, arg
 from ..exact.arrays import FloatArray
-from ..exact.rationals import Number, alpha_from_epsilon, float_down, log_bounds, read_alpha, text_up
+from ..exact.rationals import Number, read_alpha, text_up
 from ..files import read_subject
 from ..lists import is_list, read_list
 from ..mechanism import Mechanism, read_count
-from ..mechanisms.building import build_for_counts
 from ..mechanisms.families import Family
-from ..mechanisms.geometric import geometric
-from ..mechanisms.matrices import exponential, from_matrix
-from ..mechanisms.response import randomized_response
+from ..mechanisms.matrices import from_matrix
 from ..optimise.families import FAMILIES
 from ..optimise.improve.remapping import remap
 from ..plots.chart import PALETTE, Chart
@@ -38,6 +34,7 @@ from ..report import Fact, Json, Picture, Report, Result, Section, Table, Terms,
 from ..spaces import Counts, Space, completed, is_space
 from ..tabular import Columns, Tabular
 from ..wording import listed, percent, rounded
+from .families_on_spaces import families_on
 from .sweeps import ComparisonSweep
 
 #: Maximum number of mechanisms in a picture: as many as it has colours.
@@ -367,7 +364,7 @@ def compare(
         if not mechanisms:
             privacy = f"epsilon = {epsilon}" if alpha is None else f"alpha = {alpha}"
         selected = None if families is None else [_find(name) for name in read_list(families, "families", "names")]
-        mechanisms |= _built_for(space, a, selected)
+        mechanisms |= families_on(space, a, selected)
     if not mechanisms:
         raise InvalidInput("there is nothing to compare.", "Name at least one family or mechanism.")
     several = is_list(loss) and not isinstance(loss, np.ndarray)
@@ -375,38 +372,6 @@ def compare(
     rows = tuple(_examine(name, m, space, measures, prior) for name, m in mechanisms.items())
     sentences = {one.name: one.sentence for one in measures}
     return Comparison((space.size or 0) - 1, privacy, rows, sentences, None if space.is_line else space)
-
-
-def _built_for(space: Space, alpha: Fraction, selected: list[Family] | None) -> dict[str, Mechanism]:
-    """Return the mechanisms of these families on a space.
-
-    Epsilon is between adjacent counts, or per unit of distance. Randomised response treats any two values alike, so its
-    epsilon is that of the nearest two.
-    """
-    if space.is_line:
-        families = FAMILIES.offered("compare") if selected is None else selected
-        return {family.short: build_for_counts(family, (space.size or 0) - 1, alpha) for family in families}
-    nearest = alpha_from_epsilon(log_bounds(1 / alpha)[0] * space.unit)
-    makers: dict[Family, Callable[[], Mechanism]] = {
-        FAMILIES["geometric"]: lambda: geometric(space, alpha=alpha),
-        FAMILIES["exponential"]: lambda: exponential(space, epsilon=float_down(log_bounds(1 / alpha)[0])),
-        FAMILIES["randomized_response"]: lambda: randomized_response(space, alpha=nearest),
-    }
-    stray = next((family for family in selected or () if family not in makers), None)
-    if stray is not None:
-        raise InvalidInput(
-            f"{stray.title} is for counts, and these are values of {space!r}.",
-            f"Choose from {', '.join(family.short for family in makers)}.",
-            argument="families",
-        )
-    mechanisms: dict[str, Mechanism] = {}
-    for family in selected or makers:
-        try:
-            mechanisms[family.short] = makers[family]()
-        except Unsupported:  # the geometric mechanism does not exist on every space
-            if selected is not None:
-                raise
-    return mechanisms
 
 
 def _sweep(n: object, epsilons: list[Number], progress: bool | None, options: dict[str, Any]) -> ComparisonSweep:
