@@ -12,6 +12,16 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     CORRECTED = "holds with correction"
     FAILS = "does not hold"
+    UNDECIDABLE = "undecidable as worded"
+
+
+class Basis(StrEnum):
+    """What a verdict rests on."""
+
+    MATHEMATICS = "no data"
+    THEIRS = "the paper's data"
+    DRAWN = "data drawn as the paper describes"
+    OURS = "data of ours"
 
 
 @dataclass(frozen=True)
@@ -31,7 +41,10 @@ class Claim:
     verdict
         Whether it holds.
     why
-        Why it does not hold, or what must be corrected, or under which conditions it holds.
+        Why it does not hold, or what must be corrected, or under which conditions it holds, or which word has no
+        number.
+    basis
+        What the verdict rests on; None where it is what its exhibit rests on.
 
     Examples
     --------
@@ -46,14 +59,31 @@ class Claim:
     measured: str
     verdict: Verdict
     why: str = ""
+    basis: Basis | None = None
 
 
-def judged(holds: bool, *, corrected: bool = False) -> Verdict:
-    """The verdict of a measurement: does not hold, or holds, with a correction where one was needed.
+def judged(holds: bool, *, corrected: bool = False, vague: bool = False) -> Verdict:
+    """Return the verdict of a measurement: does not hold, or holds, with a correction where one was needed.
+
+    Words of degree beside an order ("much lower") are judged by the order. What is a degree alone ("similar",
+    "negligible") has no verdict unless the paper gives a number: a threshold would be ours.
+
+    Parameters
+    ----------
+    holds
+        Whether what can be tested of the claim holds.
+    corrected
+        Whether something in it must be corrected.
+    vague
+        Whether the rest is a degree without a number.
 
     >>> judged(True).value, judged(True, corrected=True).value, judged(False).value
     ('holds', 'holds with correction', 'does not hold')
+    >>> judged(True, vague=True).value, judged(False, vague=True).value
+    ('undecidable as worded', 'does not hold')
     """
     if not holds:
         return Verdict.FAILS
+    if vague:
+        return Verdict.UNDECIDABLE
     return Verdict.CORRECTED if corrected else Verdict.HOLDS

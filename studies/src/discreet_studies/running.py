@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from discreet.errors import InvalidInput
 from discreet.plots import Chart
@@ -80,7 +81,9 @@ class StudyResult(Result):
                     chart.save(folder / f"{exhibit.file(name)}.{ending}")
             for name, rows in drawn.tables.items():
                 _write_csv(folder / f"{exhibit.file(name)}.csv", rows)
-        _write_csv(folder / "claims.csv", [_plain(claim) for claim in self.claims])
+        _write_csv(folder / "claims.csv", self._plain_claims())
+        said = json.dumps(published([self.to_json()]), ensure_ascii=False, indent=1)
+        (folder / "claims.json").write_text(said + "\n", encoding="utf-8")
         (folder / "study.json").write_text(json.dumps(self.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
         return self.report().save(folder / "index.html")
 
@@ -97,10 +100,11 @@ class StudyResult(Result):
             for exhibit, drawn in self._exhibits()
         ]
         said: dict[str, Json] = {
-            "study": self.study.name, "paper": self.study.paper, "quick": self.quick, "seed": self.seed,
-            "exhibits": exhibits, "claims": [_plain(claim) for claim in self.claims], "left_out": dict(self.left_out),
+            "study": self.study.name, "paper": self.study.paper, "doi": self.study.doi,
+            "self_tested": self.study.self_tested, "quick": self.quick, "seed": self.seed,
+            "exhibits": exhibits, "claims": list(self._plain_claims()), "left_out": dict(self.left_out),
         }  # fmt: skip
-        return stamped("study", 1, said)
+        return stamped("study", 2, said)
 
     def report(self) -> Report:
         """The claims with their verdicts, then each exhibit: charts, what was chosen, where the data is."""
@@ -109,7 +113,7 @@ class StudyResult(Result):
         run = f"{'A quick run' if self.quick else 'A full run'}; the seed is {self.seed}."
         counted = Terms(tuple((verdict.value, plural(len(found), "claim")) for verdict, found in by_verdict.items()))
         sections = [Section("", (Prose(f"{self.study.paper}, cited as [{self.study.letter}]. {run}"), counted))]
-        for verdict in (Verdict.FAILS, Verdict.CORRECTED):
+        for verdict in (Verdict.FAILS, Verdict.CORRECTED, Verdict.UNDECIDABLE):
             said = tuple(_in_full(claim) for claim in by_verdict[verdict])
             sections += [Section(verdict.value.capitalize(), (Bullets(said),))] if said else []
         sections += [Section("All claims", (claims_table(self.claims),), "pages")] if self.claims else []
@@ -117,6 +121,9 @@ class StudyResult(Result):
         called = {exhibit.key: exhibit.called for exhibit in self.study.exhibits}
         notes = tuple(f"{called[key]} was left out: {why}" for key, why in self.left_out.items())
         return Report(f"Study: {self.study.name}", "Claims, computed and judged", facts, tuple(sections), notes)
+
+    def _plain_claims(self) -> list[dict[str, Json]]:
+        return [_plain(exhibit, claim) for exhibit, drawn in self._exhibits() for claim in drawn.claims]
 
     def _exhibits(self) -> Iterator[tuple[Exhibit, Drawn]]:
         return ((exhibit, self.drawn[exhibit.key]) for exhibit in self.study.exhibits if exhibit.key in self.drawn)
@@ -190,6 +197,30 @@ def study(
     return StudyResult(chosen, quick, seed, drawn, left_out)
 
 
+def published(runs: Sequence[Mapping[str, Any]]) -> dict[str, Json]:
+    """Return the claims of several runs as ``claims.json`` has them, from the JSON of the runs.
+
+    Each has the claim, the equation or place, the verdict with its reason, what it rests on, the code that judges it
+    and the command that runs it, and the DOI of the paper.
+
+    >>> found = published([study("bounded", figure="numbers", quick=True).to_json()])
+    >>> found["claims"][0]["equation"], found["claims"][0]["doi"]
+    ('[S] section III-B, text of figure 1', '10.48550/arXiv.2007.09374')
+    """
+    claims: list[Json] = [
+        {
+            "claim": claim["statement"], "equation": claim["place"], "verdict": claim["verdict"],
+            "measured": claim["measured"], "why": claim["why"], "basis": claim["basis"],
+            "self_tested": run["self_tested"], "run": "quick" if run["quick"] else "full", "code": claim["code"],
+            "command": f"discreet study {run['study']} --figure {claim['figure']}",
+            "study": run["study"], "key": claim["key"], "doi": run["doi"],
+        }
+        for run in runs
+        for claim in run["claims"]
+    ]  # fmt: skip
+    return stamped("claims", 1, {"claims": claims})
+
+
 def find_study(name: str) -> Study:
     """A study by its name or its paper's letter."""
     found = next((s for s in STUDIES if name.casefold() in (s.name, s.letter.casefold())), None)
@@ -241,10 +272,11 @@ def _title(chart: Chart) -> str:
     return str(chart.spec["title"]["text"])
 
 
-def _plain(claim: Claim) -> dict[str, Json]:
+def _plain(exhibit: Exhibit, claim: Claim) -> dict[str, Json]:
     return {
-        "key": claim.key, "place": claim.place, "statement": claim.statement, "measured": claim.measured,
-        "verdict": claim.verdict.value, "why": claim.why,
+        "key": claim.key, "figure": exhibit.key, "place": claim.place, "statement": claim.statement,
+        "measured": claim.measured, "verdict": claim.verdict.value, "why": claim.why,
+        "basis": (claim.basis or exhibit.basis).value, "code": exhibit.code,
     }  # fmt: skip
 
 

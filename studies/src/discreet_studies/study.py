@@ -12,7 +12,7 @@ import numpy as np
 from discreet.plots import Chart
 from discreet.report import Json
 
-from .claims import Claim
+from .claims import Basis, Claim
 from .datasets import Datasets
 
 T = TypeVar("T")
@@ -103,6 +103,8 @@ class Exhibit:
         Whether its data shows such a data set cell by cell, and so must not be passed on.
     on_map
         Whether it measures distances on a map, which takes the extra ``transport``.
+    basis
+        What its verdicts rest on, where a claim does not say otherwise.
     """
 
     key: str
@@ -111,6 +113,12 @@ class Exhibit:
     needs: tuple[str, ...] = ()
     by_cell: bool = False
     on_map: bool = False
+    basis: Basis = Basis.MATHEMATICS
+
+    @property
+    def code(self) -> str:
+        """The function that computes and judges it: ``"discreet_studies.bounded.example.draw"``."""
+        return f"{self.draw.__module__}.{self.draw.__qualname__}"
 
     @property
     def called(self) -> str:
@@ -141,9 +149,15 @@ class Study:
         Authors, title and year.
     exhibits
         In the paper's order.
+    doi
+        The digital object identifier of the paper; empty for results of our own.
+    self_tested
+        Whether its claims are our own, so that claimant and judge are the same.
     """
 
     name: str
     letter: str
     paper: str
     exhibits: tuple[Exhibit, ...]
+    doi: str = ""
+    self_tested: bool = False

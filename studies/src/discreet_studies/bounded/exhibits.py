@@ -16,4 +16,5 @@ BOUNDED = Study(
         Exhibit("4", "delta beside the discrete Gaussian", over_epsilon.draw_figure_4),
         Exhibit("numbers", "the numbers of the text", numbers.draw),
     ),
+    doi="10.48550/arXiv.2007.09374",
 )
