@@ -93,7 +93,7 @@ class StudyResult(Result):
             {
                 "figure": exhibit.key,
                 "title": exhibit.title,
-                "chosen": list(drawn.chosen),
+                "chosen": [*([drawn.note] if drawn.note else []), *drawn.chosen],
                 "charts": [exhibit.file(name) for name in drawn.charts],
                 "tables": {exhibit.file(name): [dict(row) for row in rows] for name, rows in drawn.tables.items()},
             }
@@ -120,6 +120,7 @@ class StudyResult(Result):
         sections += [self._section(exhibit, drawn) for exhibit, drawn in self._exhibits()]
         called = {exhibit.key: exhibit.called for exhibit in self.study.exhibits}
         notes = tuple(f"{called[key]} was left out: {why}" for key, why in self.left_out.items())
+        notes += tuple(f"{called[key]}: {drawn.note}" for key, drawn in self.drawn.items() if drawn.note)
         return Report(f"Study: {self.study.name}", "Claims, computed and judged", facts, tuple(sections), notes)
 
     def _plain_claims(self) -> list[dict[str, Json]]:
@@ -131,6 +132,8 @@ class StudyResult(Result):
     @staticmethod
     def _section(exhibit: Exhibit, drawn: Drawn) -> Section:
         parts: list[Part] = [Picture("vega-lite", chart.spec, _title(chart)) for chart in drawn.charts.values()]
+        if drawn.note:
+            parts.append(Prose(drawn.note))
         if drawn.chosen:
             parts += [Prose("Chosen here:"), Bullets(drawn.chosen)]
         named = [f"`{exhibit.file(name)}.csv` ({plural(len(rows), 'row')})" for name, rows in drawn.tables.items()]

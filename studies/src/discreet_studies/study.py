@@ -77,12 +77,15 @@ class Drawn:
         The claims that were judged.
     chosen
         What the paper leaves open and what was chosen here, one sentence each.
+    note
+        What the reader must know before anything else, such as that synthetic data stands in for the paper's.
     """
 
     charts: Mapping[str, Chart]
     tables: Mapping[str, Sequence[Row]]
     claims: tuple[Claim, ...] = ()
     chosen: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True)

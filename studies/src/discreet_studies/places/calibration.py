@@ -13,7 +13,7 @@ from discreet.plots.chart import DARK, QUIET, STROKES, WIDTH, Chart, Spec, finis
 from discreet.utility import probability_of_truth
 from discreet.wording import percent, rounded
 
-from ..claims import Claim, judged
+from ..claims import Basis, Claim, judged
 from ..study import Drawn, Row, Setting
 from ..tables import significant
 from .checkins import PRINTED as PRINTED_NUMBER
@@ -171,6 +171,7 @@ def _claims(
             "The factor that makes up for reports outside the square depends on the true cell and gives some of it "
             "away; at most twice. Reports "
             'moved to the nearest cell (border="remap") keep the nominal epsilon.',
+            Basis.MATHEMATICS,
         ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from discreet.plots.maps import in_squares, square_map
 from discreet.wording import rounded
 
-from ..claims import Claim, judged
+from ..claims import Basis, Claim, judged
 from ..study import Drawn, Row, Setting
 from .square import CHOSEN, EVENTS, GRID, Square, square
 
@@ -29,7 +29,7 @@ def draw_checkins(setting: Setting) -> Drawn:
         GRID,
         "check-ins",
         "The square of Paris: 30 x 30 cells of 150 m",
-        f"{len(found.cells):,} Gowalla check-ins of {len(found.by_person):,} people. {EVENTS}",
+        f"{len(found.cells):,} {found.source} check-ins of {len(found.by_person):,} people. {EVENTS}",
     )
     return Drawn({"": chart}, {"": table}, _claims(found), CHOSEN)
 
@@ -45,6 +45,7 @@ def _claims(found: Square) -> tuple[Claim, ...]:
             f"{GRID.rows} cells of {float(GRID.unit):g} m are {side / 1000:g} km; of {found.in_file:,} check-ins in "
             f"the file {number:,} lie in the square, in {int((found.counts > 0).sum())} of {GRID.size} cells.",
             judged(side == 4500.0 and GRID.size == 900),
+            basis=Basis.MATHEMATICS,
         ),
         Claim(
             "figure 1: 750 check-ins",
