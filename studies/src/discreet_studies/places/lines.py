@@ -91,9 +91,7 @@ def _distance(surveys: Surveys, which: str) -> Mean:
 
 
 def _claim(data: str, calibration: str, means: Mapping[tuple[str, str], Mean], people: int) -> Claim:
-    said = "; ".join(
-        f"{which}: geometric {means[GEOMETRIC, which]}, k-RR {means[RESPONSE, which]}" for which in _SHOWN
-    )
+    said = "; ".join(f"{which}: geometric {means[GEOMETRIC, which]}, k-RR {means[RESPONSE, which]}" for which in _SHOWN)
     better = all(means[GEOMETRIC, which].below(means[RESPONSE, which]) for which in _SHOWN)
     worse = all(means[RESPONSE, which].below(means[GEOMETRIC, which]) for which in _SHOWN)
     how = "distance" if calibration == SAME_DISTANCE else "ratio"

@@ -108,9 +108,7 @@ def _optimality(setting: Setting) -> tuple[Claim, list[Row]]:
     ]
     rng = setting.generator("priors")
     tried = [(k, rng.dirichlet(np.full(k, 3.0)).tolist()) for k in (2, 3, 4, 5) for _ in range(setting.pick(2, 10))]
-    weak = [
-        response_information(prior, 8.0) >= best_information(prior, 8.0) - SAME * math.log(k) for k, prior in tried
-    ]
+    weak = [response_information(prior, 8.0) >= best_information(prior, 8.0) - SAME * math.log(k) for k, prior in tried]
     strong = [
         response_information(prior, 0.2) >= best_information(prior, 0.2) - SAME * math.log(k) for k, prior in tried
     ]

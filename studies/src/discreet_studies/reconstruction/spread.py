@@ -8,7 +8,6 @@ mattered.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -158,9 +157,7 @@ def draw_conjecture(setting: Setting) -> Drawn:
         }
         for shape, name in ratios
     ]  # fmt: skip
-    return Drawn(
-        {"": _chart(rows)}, {"": rows, "arrangement": table}, _claims(ratios, near, measured), CHOSEN[:2]
-    )
+    return Drawn({"": _chart(rows)}, {"": rows, "arrangement": table}, _claims(ratios, near, measured), CHOSEN[:2])
 
 
 def _claims(
@@ -232,12 +229,3 @@ def _chart(rows: list[Row]) -> Chart:
         "squares of errors at random places.",
         width=WIDTH + 200,
     )
-
-
-def expected_distance(covariance: FloatArray, reports: int) -> float:
-    """The expected Kantorovich distance of the linear estimate, errors taken as normal.
-
-    >>> round(expected_distance(np.array([[1.0, -1.0], [-1.0, 1.0]]), 1), 4)
-    0.7979
-    """
-    return float(running_deviations(covariance)[0].sum() * math.sqrt(2 / (math.pi * reports)))
