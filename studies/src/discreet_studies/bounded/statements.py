@@ -25,7 +25,6 @@ from discreet.wording import listed, plural, rounded
 from ..claims import Claim, judged
 from ..papers import mixture_law, two_point_law, two_point_shares
 from ..study import Drawn, Row, Setting
-from ..tables import significant
 from .numbers import EXAMPLE
 from .over_truth import COUNTEREXAMPLE
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..claims import Basis
-from ..constrained.exhibits import OF_MECHANISMS
+from ..constrained.exhibits import IN_PASSING, OF_MECHANISMS
 from ..study import Exhibit, Study
 from .adult import draw_adult, draw_visits
 from .synthetic import figure_11, figure_12, figure_13
@@ -21,6 +21,6 @@ CONSTRAINED = Study(
     "constrained",
     "C",
     "Cormode, Kulkarni, Srivastava, Constrained Differential Privacy for Count Data",
-    OF_MECHANISMS + OF_GROUPS,
+    OF_MECHANISMS + OF_GROUPS + IN_PASSING,
     doi="10.1109/ICDE.2018.00081",
 )
