@@ -1,7 +1,7 @@
 """Writes ``claims.md`` and ``claims.json``: every claim of the papers with its verdict, from the files of runs.
 
-``discreet study all --full --out FOLDER --formats json``, then ``python docs/claims.py FOLDER``. With several folders an
-exhibit is taken from the last one that has it, so that one figure can be run again alone. Charts whose data shows
+``discreet study all --full --out FOLDER --formats json``, then ``python docs/claims.py FOLDER``. With several folders
+an exhibit is taken from the last one that has it, so that one figure can be run again alone. Charts whose data shows
 people's places or rows cell by cell stay out.
 """
 
@@ -45,8 +45,8 @@ HEADINGS = {
 }
 
 SELF_TESTED = (
-    "These claims are ours, and so are the code and the tests that judge them: nobody else has checked them. The pages of "
-    "the [results](results.md) have the proofs."
+    "**Self-tested.** These claims are ours, and so are the code and the tests that judge them: nobody else has checked "
+    "them. The pages of the [results](results.md) have the proofs."
 )
 
 COLUMNS = ("place", "statement", "measured", "verdict", "why")
@@ -112,6 +112,7 @@ def section(study: Study, runs: Mapping[tuple[str, str], ExhibitRun]) -> list[st
     lines += ["", f"[doi.org/{study.doi}](https://doi.org/{study.doi})"] if study.doi else []
     lines += ["", SELF_TESTED] if study.self_tested else []
     claims = claims_of(study, runs)
+    lines += on_both(claims)
     for basis in Basis:
         some = [claim for claim in claims if claim["basis"] == basis]
         if some:
@@ -119,6 +120,21 @@ def section(study: Study, runs: Mapping[tuple[str, str], ExhibitRun]) -> list[st
             lines += table(some)
     for exhibit in study.exhibits:
         lines += pictures(study, exhibit, runs[study.name, exhibit.key])
+    return lines
+
+
+def on_both(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what holds on Gowalla and on the synthetic check-ins, and what does not."""
+    verdicts = {claim["key"]: claim["verdict"] for claim in claims}
+    pairs = {key: (verdict, verdicts.get(f"synthetic, {key}")) for key, verdict in verdicts.items()}
+    both = {key: pair for key, pair in pairs.items() if pair[1] is not None}
+    if not both:
+        return []
+    same = [f"“{key}” ({first})" for key, (first, second) in both.items() if first == second]
+    other = [f"“{key}” ({first}; synthetic: {second})" for key, (first, second) in both.items() if first != second]
+    lines = ["", f"**On both Gowalla and synthetic check-ins** {len(same)} of {len(both)} verdicts are the same: "]
+    lines[-1] += f"{', '.join(same)}. "
+    lines[-1] += f"Different are {', '.join(other)}." if other else "None is different."
     return lines
 
 

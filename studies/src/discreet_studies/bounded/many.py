@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from discreet.optimise.noise.bounded import bounded_noise
 from discreet.plots.panels import Axis, panels
 from discreet.privacy.compose import compose
@@ -28,15 +30,17 @@ def draw(setting: Setting) -> Drawn:
         epsilon, delta = queries * float(GUARANTEE[0]), queries * one
         rows.append(
             {
-                "queries": queries, "delta": significant(delta, 6), "epsilon_added": significant(basic.epsilon(delta), 6),
-                "epsilon_composed": significant(whole.epsilon(delta), 6), "epsilon": significant(epsilon, 6),
+                "queries": queries, "delta": significant(delta, 6),
+                "epsilon_added": significant(basic.epsilon(delta), 6),
+                "epsilon_composed": significant(whole.epsilon(delta), 6),
+                "epsilon": significant(epsilon, 6),
                 "delta_added": significant(basic.delta(epsilon), 6),
                 "delta_composed": significant(whole.delta(epsilon), 6),
             }
         )  # fmt: skip
     chart = panels(
         {"": [{"name": name, "x": row["queries"], "y": row[column]} for column, name in NAMES.items() for row in rows]},
-        Axis("queries", (1, rows[-1]["queries"])),
+        Axis("queries", (1, number(rows[-1], "queries"))),
         Axis("epsilon of all together"),
         "Many queries: less than the sum of their epsilons",
         f"Each with epsilon {GUARANTEE[0]}, truth with probability {GUARANTEE[1]}, D = {GUARANTEE[2]}; at the sum of "
@@ -50,14 +54,11 @@ def _claim(rows: list[Row]) -> Claim:
     shown = [row for row in rows if row["queries"] in (2, 8, 32)]
     parts = [
         f"{row['queries']} queries have epsilon {rounded(number(row, 'epsilon_composed'))} instead of "
-        f"{rounded(number(row, 'epsilon_added'))} at the same delta, and delta {rounded(number(row, 'delta_composed'))} "
-        f"instead of {rounded(number(row, 'delta_added'))} at the same epsilon"
+        f"{rounded(number(row, 'epsilon_added'))} at the same delta, and delta "
+        f"{rounded(number(row, 'delta_composed'))} instead of {rounded(number(row, 'delta_added'))} at the same epsilon"
         for row in shown
     ]
-    grows = all(
-        number(one, "epsilon_composed") <= number(two, "epsilon_composed")
-        for one, two in zip(rows, rows[1:], strict=False)
-    )
+    grows = all(number(one, "epsilon_composed") <= number(two, "epsilon_composed") for one, two in pairwise(rows))
     below = all(number(row, "epsilon_composed") <= number(row, "epsilon_added") * (1 + 1e-9) for row in rows)
     return Claim(
         "many queries", "[S] section V", "Privacy degrades as the number of queries increases; by how much is open.",

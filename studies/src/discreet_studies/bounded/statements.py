@@ -15,7 +15,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from discreet.exact.laws import Finite
-from discreet.mechanisms.bounded import PaperFormulas, growth, law_of, moment, symmetric_law
+from discreet.mechanisms.bounded import PaperFormulas, growth, law_of, moment, paper_formulas, symmetric_law
 from discreet.mechanisms.fair import explicit_fair
 from discreet.mechanisms.geometric import geometric
 from discreet.optimise.noise.bounded import bounded_noise
@@ -72,7 +72,8 @@ def _proposition_1(setting: Setting) -> Claim:
     return Claim(
         "proposition 1", "[S] proposition 1, (2)",
         "For all i1 and i2 the two-point law satisfies P1 to P3.",
-        f"Exactly, for {sum(tried)} of {len(tried)} choices of n, D up to {largest}, i1, i2 and eta.", judged(all(tried)),
+        f"Exactly, for {sum(tried)} of {len(tried)} choices of n, D up to {largest}, i1, i2 and eta.",
+        judged(all(tried)),
     )  # fmt: skip
 
 
@@ -142,8 +143,8 @@ def _example_1(rng: np.random.Generator) -> tuple[Claim, ...]:
         Claim(
             "example 1", "[S] example 1, (4) to (6)",
             "For N = 3, eta = 1/2 and D = 2 the laws are those of (4), and (5) and (6) their combinations.",
-            f"(4) exactly; {sum(agree)} of {len(agree)} entries of (5), and so of (6), agree as fractions over 20 random "
-            "choices of the shares.",
+            f"(4) exactly; {sum(agree)} of {len(agree)} entries of (5), and so of (6), agree as fractions over 20 "
+            "random choices of the shares.",
             judged(laws == wanted and all(agree)),
             "The text at hand has the first law of (4) without its 1/4 at z = 1, which (5) has.",
         ),
@@ -257,7 +258,7 @@ def _equation_16() -> Claim:
     epsilon, stay, reach = EXAMPLE
     paper = PaperFormulas(Fraction(epsilon), Fraction(stay), reach)
     made = bounded_noise(epsilon, stay, reach, kind="sadeghi")
-    side = {0: paper.stay, **{i: p for i, p in enumerate(paper.side, 1)}}
+    side = {0: paper.stay, **dict(enumerate(paper.side, 1))}
     columns = {
         n: [side.get(abs(y - n), Fraction(0)) for y in range(3 * reach + 1)] for n in range(reach, 2 * reach + 1)
     }
@@ -269,10 +270,10 @@ def _equation_16() -> Claim:
     ]
     return Claim(
         "equation 16", "[S] (16)",
-        "For N = 2D the mechanism is a matrix with the columns n = D to 2D and the rows y = 0 to 3D, each column the one "
-        "before it, moved down by one.",
-        f"At epsilon {epsilon}, eta {stay} and D = {reach}: {sum(whole)} of {len(whole)} columns add up to 1 exactly, and "
-        f"{sum(same)} of {len(same)} entries are the mechanism's (to 2^-60).",
+        "For N = 2D the mechanism is a matrix with the columns n = D to 2D and the rows y = 0 to 3D, each column the "
+        "one before it, moved down by one.",
+        f"At epsilon {epsilon}, eta {stay} and D = {reach}: {sum(whole)} of {len(whole)} columns add up to 1 exactly, "
+        f"and {sum(same)} of {len(same)} entries are the mechanism's (to 2^-60).",
         judged(all(whole) and all(same)),
     )  # fmt: skip
 
@@ -289,7 +290,7 @@ def _random_side(rng: np.random.Generator, paper: PaperFormulas) -> list[Fractio
 def _lower_bounds(setting: Setting, rng: np.random.Generator) -> tuple[Claim, ...]:
     """Lemmas 1 and 2, theorem 1 and proposition 4, on laws (14) with random shares and with those of definition 2."""
     needed, enough, first, second, largest = [], [], [], [], []
-    counterexample = PaperFormulas(*map(Fraction, COUNTEREXAMPLE[:2]), COUNTEREXAMPLE[2])
+    counterexample = paper_formulas(*COUNTEREXAMPLE)
     tried = [(counterexample, list(counterexample.side))]
     for _ in range(setting.pick(80, 1_500)):
         stay = Fraction(int(rng.integers(1, 20)), 20)
@@ -310,8 +311,8 @@ def _lower_bounds(setting: Setting, rng: np.random.Generator) -> tuple[Claim, ..
             "proposition 4", "[S] proposition 4, (17) to (19)",
             "delta* satisfies (17) to (19), which compare consecutive columns of (16).",
             f"Exactly, the single-report delta of {sum(needed)} of {number} laws (14) satisfies them. It is the least "
-            f"delta that does in {sum(enough)}; in the other {number - sum(enough)} a comparison that they leave out is "
-            "the largest.",
+            f"delta that does in {sum(enough)}; in the other {number - sum(enough)} a comparison that they leave out "
+            "is the largest.",
             judged(all(needed), corrected=not all(enough)),
             "Left out are p(1) <= E eta + delta and p(i+1) <= E p(i) + delta: (17) to (19) are necessary and do not "
             "suffice, which is where theorem 3 fails.",
@@ -370,8 +371,8 @@ def _theorem_2(setting: Setting) -> Claim:
     return Claim(
         "theorem 2", "[S] theorem 2",
         "delta_k is the largest of the lower bounds if and only if C_k < C <= C_(k-1).",
-        f"Exactly, between two crossovers delta_k is the only largest one in {sum(between)} of {len(between)} cases; at "
-        f"the crossover C = C_k itself delta_k and delta_(k+1) are both the largest, in {sum(ties)} of {len(ties)}.",
+        f"Exactly, between two crossovers delta_k is the only largest one in {sum(between)} of {len(between)} cases; "
+        f"at the crossover C = C_k itself delta_k and delta_(k+1) are both the largest, in {sum(ties)} of {len(ties)}.",
         judged(all(between), corrected=any(ties)),
         "At C = C_k delta_k is a largest one although C_k < C does not hold: “only if” needs C_k <= C.",
     )  # fmt: skip
@@ -407,8 +408,8 @@ def _remarks() -> tuple[Claim, ...]:
     return (
         Claim(
             "section I: the bias of EM", "[S] section I, on [C]", "The noise of EM adds bias: E[Y | n] is not n.",
-            f"Exactly, for some truth in {biased} of {settings} settings (n = 2 to 12); the middle truth of an even n has "
-            f"none, in {even} of {settings * 6 // 11}.",
+            f"Exactly, for some truth in {biased} of {settings} settings (n = 2 to 12); the middle truth of an even n "
+            f"has none, in {even} of {settings * 6 // 11}.",
             judged(biased == settings),
         ),
         Claim(
@@ -419,18 +420,18 @@ def _remarks() -> tuple[Claim, ...]:
         ),
         Claim(
             "section I: the uneven accuracy of GM", "[S] section I, on [C]",
-            "The error of the geometric mechanism depends on the true count; as epsilon goes to 0 it reports the two "
-            "extremes.",
-            f"Exactly, ends and inside differ in {sum(uneven)} of {len(uneven)} settings; at alpha = 999/1000 and n = 8 "
-            f"the two extremes have probability {rounded(ends, 5)} or more for every truth.",
+            "The error of the geometric mechanism depends on the true count; as epsilon goes to 0 it reports the "
+            "two extremes.",
+            f"Exactly, ends and inside differ in {sum(uneven)} of {len(uneven)} settings; at alpha = 999/1000 and n = "
+            f"8 the two extremes have probability {rounded(ends, 5)} or more for every truth.",
             judged(all(uneven) and ends > Fraction(99, 100)),
         ),
         Claim(
             "footnote 1", "[S] P1, footnote 1",
             "Reports above the largest count N are negligible if N is much larger than D.",
-            f"At epsilon 1.1, eta 0.5 and D = 8, for counts spread evenly over 1 to N: {rounded(mean / 100)} of reports "
-            f"for N = 100, {rounded(mean / 10_000)} for N = 10,000. A count of N itself is exceeded with probability "
-            f"{rounded(paper.mass)}, whatever N is.",
+            f"At epsilon 1.1, eta 0.5 and D = 8, for counts spread evenly over 1 to N: {rounded(mean / 100)} of "
+            f"reports for N = 100, {rounded(mean / 10_000)} for N = 10,000. A count of N itself is exceeded with "
+            f"probability {rounded(paper.mass)}, whatever N is.",
             judged(True, vague=True),
             "“Negligible” has no number, and counts near N are another matter than counts on average.",
         ),

@@ -66,9 +66,9 @@ def draw_staircase(setting: Setting) -> Drawn:
     claims = (
         Claim(
             "staircase: fair", "[C] section IV-A, on [17]", "The staircase mechanism is fair.",
-            "On all integers its noise is the same for every truth. With reports moved into 0 to n, as this paper needs, "
-            f"the truths 0 and n are reported more often than those between in {sum(uneven)} of {len(uneven)} cases, "
-            f"exactly. For counts (sensitivity 1) it is the geometric mechanism: {sum(same)} of {len(same)} "
+            "On all integers its noise is the same for every truth. With reports moved into 0 to n, as this paper "
+            f"needs, the truths 0 and n are reported more often than those between in {sum(uneven)} of {len(uneven)} "
+            f"cases, exactly. For counts (sensitivity 1) it is the geometric mechanism: {sum(same)} of {len(same)} "
             "probabilities are equal as fractions.",
             judged(all(same), corrected=any(uneven)),
             "Fair without an end only; cut off at 0 and n, it is GM, which lemmas 2 and 3 show to be neither fair nor "

@@ -113,8 +113,8 @@ def draw_column_privacy(setting: Setting) -> Drawn:
         "section VI: columns", _PLACE,
         "One could impose privacy on columns too: neighbouring outputs of one truth within a factor of 1/alpha.",
         f"Of {settings} settings EM has it already in {having['EM']}, UM in {having['UM']}, the best weakly honest "
-        f"mechanism in {having['WH']} and GM in {having['GM']}, exactly. Its least L0 cost lies between those of GM and "
-        f"EM in {sum(ordered)} of {len(rows)} programs, and with fairness it is that of EM in {sum(as_fair)}.",
+        f"mechanism in {having['WH']} and GM in {having['GM']}, exactly. Its least L0 cost lies between those of GM "
+        f"and EM in {sum(ordered)} of {len(rows)} programs, and with fairness it is that of EM in {sum(as_fair)}.",
         judged(having["EM"] == settings and all(ordered) and all(as_fair), corrected=True),
         "Left open in the paper, answered here: beside fairness it costs nothing.",
     )  # fmt: skip
@@ -185,7 +185,8 @@ def draw_ranges(setting: Setting) -> Drawn:
         f"often than the best of GM, WM, EM and UM in {len(gains)} settings, and never reports some values in "
         f"{sum(gaps)}.",
         judged(all(tables) and min(gains) >= 0, corrected=True),
-        "Left open in the paper, answered here for one count; it has the gaps that the properties are there to prevent.",
+        "Left open in the paper, answered here for one count; it has the gaps that the properties are there to "
+        "prevent.",
     )  # fmt: skip
     return Drawn({}, {"": rows, "sums": sums}, (claim, sum_claim))
 
@@ -219,8 +220,8 @@ def _sums() -> tuple[list[Row], Claim]:
     claim = Claim(
         "section VI: sums over a range of groups", f"{_PLACE}, sums of groups",
         "For ranges of groups, whose counts are added up, the constrained mechanisms are not tailored.",
-        f"Groups of {n} with share {share:g} at alpha = {alpha}: biases add up. Geometric noise without an end, as private "
-        "and without bias, has the smaller root mean square error from "
+        f"Groups of {n} with share {share:g} at alpha = {alpha}: biases add up. Geometric noise without an end, as "
+        "private and without bias, has the smaller root mean square error from "
         + listed([f"{k} groups ({name})" for name, k in crossing.items()], "and")
         + " on, exactly.",
         judged(all(k > 1 for k in crossing.values())),

@@ -126,7 +126,8 @@ def _optimality(setting: Setting) -> tuple[Claim, list[Row]]:
         f"reaches the optimum of a linear program over all LDP mechanisms in {sum(weak)} at epsilon 8 and in "
         f"{sum(strong)} at epsilon 0.2.",
         judged(all(weak), corrected=best != 1),
-        "The printed epsilon lies just below that regime. Mutual information does not know how far values are apart: this says nothing about the Kantorovich distance.",
+        "The printed epsilon lies just below that regime. Mutual information does not know how far values are "
+        "apart: this says nothing about the Kantorovich distance.",
     )  # fmt: skip
     return claim, rows
 

@@ -176,8 +176,8 @@ def _claims(
         Claim(
             "conjecture: errors all over the range", place,
             "The errors that k-RR causes are randomly distributed over the entire output space.",
-            "For the estimate q C^-1, whose errors have an exact covariance, the mean correlation of two errors of k-RR "
-            "is "
+            "For the estimate q C^-1, whose errors have an exact covariance, the mean correlation of two errors of "
+            "k-RR is "
             + ", ".join(f"{a:.4f} for neighbours and {b:.4f} at distance {LARGEST // 2} ({shape})"
                         for (shape, name), (a, b) in near.items() if name == RESPONSE)
             + "; of the geometric mechanism "

@@ -151,8 +151,8 @@ def _claims(rows: list[dict[str, Json]], surveys: int) -> tuple[Claim, ...]:
         claims.append(
             Claim(
                 f"estimate: populations {kind}", "[R] default estimate",
-                f"On populations it was {kind}, the default estimate is nearer to the truth on average than the papers' "
-                "updates.",
+                f"On populations it was {kind}, the default estimate is nearer to the truth on average than the "
+                "papers' updates.",
                 f"Geometric mean of the ratio of Kantorovich errors {rounded(mean)} (95%: {rounded(low)} to "
                 f"{rounded(high)}), {len(some)} settings, {surveys} surveys each. It is better beyond chance in {sure} "
                 f"and worse in {lost}; the largest ratio is {rounded(number(worst, 'ratio'))} (95%: "
@@ -176,8 +176,8 @@ def _claims(rows: list[dict[str, Json]], surveys: int) -> tuple[Claim, ...]:
             Claim(
                 f"estimate: {other}", "[R] default estimate",
                 f"It is nearer to the truth on average than {_IN_FULL[other]}.",
-                f"Geometric mean of the ratio of errors {said}. It is better beyond chance in {sure} and worse in {lost} "
-                f"of {len(every)} settings.",
+                f"Geometric mean of the ratio of errors {said}. It is better beyond chance in {sure} and worse in "
+                f"{lost} of {len(every)} settings.",
                 judged(holds),
                 "" if holds else "The interval of one of the two kinds of populations reaches 1.",
             )
