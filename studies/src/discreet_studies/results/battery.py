@@ -175,7 +175,7 @@ def _claims(rows: list[dict[str, Json]], surveys: int) -> tuple[Claim, ...]:
         claims.append(
             Claim(
                 f"estimate: {other}", "[R] default estimate",
-                f"It is nearer to the truth on average than {_IN_FULL[other]}.",
+                f"The default estimate is nearer to the truth on average than {_IN_FULL[other]}.",
                 f"Geometric mean of the ratio of errors {said}. It is better beyond chance in {sure} and worse in "
                 f"{lost} of {len(every)} settings.",
                 judged(holds),
