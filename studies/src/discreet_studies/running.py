@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from discreet.errors import InvalidInput
 from discreet.plots import Chart
@@ -200,7 +199,7 @@ def study(
     return StudyResult(chosen, quick, seed, drawn, left_out)
 
 
-def published(runs: Sequence[Mapping[str, Any]]) -> dict[str, Json]:
+def published(runs: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
     """Return the claims of several runs as ``claims.json`` has them, from the JSON of the runs.
 
     Each has the claim, the equation or place, the verdict with its reason, what it rests on, the code that judges it
@@ -210,18 +209,22 @@ def published(runs: Sequence[Mapping[str, Any]]) -> dict[str, Json]:
     >>> found["claims"][0]["equation"], found["claims"][0]["doi"]
     ('[S] section III-B, text of figure 1', '10.48550/arXiv.2007.09374')
     """
-    claims: list[Json] = [
-        {
-            "claim": claim["statement"], "equation": claim["place"], "verdict": claim["verdict"],
-            "measured": claim["measured"], "why": claim["why"], "basis": claim["basis"],
-            "self_tested": run["self_tested"], "run": "quick" if run["quick"] else "full", "code": claim["code"],
-            "command": f"discreet study {run['study']} --figure {claim['figure']}",
-            "study": run["study"], "key": claim["key"], "doi": run["doi"],
-        }
-        for run in runs
-        for claim in run["claims"]
-    ]  # fmt: skip
+    claims: list[Json] = []
+    for run in runs:
+        said = run["claims"]
+        assert isinstance(said, list), "a study has a list of claims"
+        claims += [_published(run, claim) for claim in said if isinstance(claim, dict)]
     return stamped("claims", 1, {"claims": claims})
+
+
+def _published(run: Mapping[str, Json], claim: Mapping[str, Json]) -> dict[str, Json]:
+    return {
+        "claim": claim["statement"], "equation": claim["place"], "verdict": claim["verdict"],
+        "measured": claim["measured"], "why": claim["why"], "basis": claim["basis"],
+        "self_tested": run["self_tested"], "run": "quick" if run["quick"] else "full", "code": claim["code"],
+        "command": f"discreet study {run['study']} --figure {claim['figure']}",
+        "study": run["study"], "key": claim["key"], "doi": run["doi"],
+    }  # fmt: skip
 
 
 def find_study(name: str) -> Study:

@@ -8,7 +8,6 @@ data say. People, popular places and quarters are invented.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -69,16 +68,12 @@ def synthetic_checkins(rng: np.random.Generator, latitude: float, longitude: flo
     places = quarters[rng.integers(QUARTERS, size=PLACES)] + QUARTER_SPREAD * rng.standard_normal((PLACES, 2))
     attraction = 1.0 / (np.arange(PLACES) + OFFSET)
     corners = rng.uniform(-REACH, REACH, (PEOPLE, 2))
-    kind = rng.random(CHECKINS)
+    kind = rng.random((CHECKINS, 1))
     where: FloatArray = rng.uniform(-REACH, REACH, (CHECKINS, 2))
     near = corners[user] + CORNER_SPREAD * rng.standard_normal((CHECKINS, 2))
     popular = places[rng.choice(PLACES, CHECKINS, p=attraction / attraction.sum())]
-    where = np.where(_column(kind < AT_PLACE + NEAR_CORNER), near, where)
-    where = np.clip(np.where(_column(kind < AT_PLACE), popular, where), -REACH, REACH)
+    where = np.where(kind < AT_PLACE + NEAR_CORNER, near, where)
+    where = np.clip(np.where(kind < AT_PLACE, popular, where), -REACH, REACH)
     lat = latitude + np.degrees(where[:, 1] / EARTH)
     lon = longitude + np.degrees(where[:, 0] / (EARTH * math.cos(math.radians(latitude))))
     return Checkins(user, lat, lon)
-
-
-def _column(mask: Any) -> Any:
-    return mask[:, None]

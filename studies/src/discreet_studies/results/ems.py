@@ -45,7 +45,7 @@ def smooth(weights: FloatArray) -> FloatArray:
     """Return the weights smoothed and divided by their sum.
 
     >>> smooth(np.array([0.0, 4.0, 0.0])).round(4).tolist()
-    [0.3333, 0.3333, 0.3333]
+    [0.2857, 0.4286, 0.2857]
     """
     inside = (weights[:-2] + 2 * weights[1:-1] + weights[2:]) / 4
     ends = (2 * weights[0] + weights[1]) / 3, (2 * weights[-1] + weights[-2]) / 3
