@@ -1,4 +1,4 @@
-"""How fast many releases are composed, beside dp-accounting on the same Gaussians."""
+"""Speed of composing many releases, against dp-accounting on the same Gaussians."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast tables are counted, beside the engine's own GROUP BY and COUNT(DISTINCT) on the same file."""
+"""Speed of counting tables, against the engine's own GROUP BY and COUNT(DISTINCT) on the same file."""
 
 from __future__ import annotations
 

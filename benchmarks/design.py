@@ -1,4 +1,4 @@
-"""How fast designs are, certificate included, beside a plain build of the same linear program."""
+"""Speed of designs, certificate included, against a plain build of the same linear program."""
 
 from __future__ import annotations
 
@@ -34,14 +34,16 @@ def plain(n: int, alpha: float, codes: tuple[str, ...]) -> Any:
     matrix = coo_array((np.tile([-1.0, alpha], len(places)), (rows, places.ravel())), shape=(len(places), size**2))
     blocks, limits = [matrix], [np.zeros(len(places))]
     for code in codes:
-        wanted = PROPERTIES[code].rows(n)
-        numbers = np.repeat(np.arange(len(wanted)), wanted.places.shape[1])
-        block = coo_array((wanted.values, (numbers, wanted.places.ravel())), shape=(len(wanted), size**2))
-        if wanted.sense == "==":
-            equal.append((block, np.full(len(wanted), float(wanted.right))))
+        property_rows = PROPERTIES[code].rows(n)
+        numbers = np.repeat(np.arange(len(property_rows)), property_rows.places.shape[1])
+        block = coo_array(
+            (property_rows.values, (numbers, property_rows.places.ravel())), shape=(len(property_rows), size**2)
+        )
+        if property_rows.sense == "==":
+            equal.append((block, np.full(len(property_rows), float(property_rows.right))))
         else:
             blocks.append(-block)
-            limits.append(np.full(len(wanted), -float(wanted.right)))
+            limits.append(np.full(len(property_rows), -float(property_rows.right)))
     equal.append((coo_array((np.ones(size**2), (truth, np.arange(size**2))), shape=(size, size**2)), np.ones(size)))
     return linprog(
         np.abs(truth - report) / size, A_ub=vstack(blocks), b_ub=np.concatenate(limits),
@@ -100,12 +102,12 @@ def _hard(scale: Scale) -> Iterator[Line]:
 
 
 def _refused(n: int) -> None:
-    proved = False
+    is_proved = False
     try:
         dc.design(n, alpha="1/2", loss="L1", properties="RH+CM+F+bias<=1/2")
-    except dc.errors.Conflict as told:
-        proved = told.proved
-    assert proved
+    except dc.errors.Conflict as problem:
+        is_proved = problem.proved
+    assert is_proved
 
 
 def _memory(scale: Scale) -> Line:

@@ -1,4 +1,4 @@
-"""How long it takes to find a million groups in the data, beside the same release with the groups declared.
+"""Time to discover a million groups in the data, against the same release with declared groups.
 
 Both go the whole path in one run: plan, ledger, counts, noise, and the answer recorded. The ratio is what is judged.
 """
@@ -49,12 +49,12 @@ def lines(scale: Scale = FULL) -> Iterator[Line]:
             write_rows(file, label, groups)
             domain = {"g": range(groups) if what != "texts" else [f"group {i}" for i in range(groups)]}
             for k in (1, 3):
-                declared, found = [], []
+                declared, discovered = [], []
                 for run in range(scale.pick(2, 1)):
                     name = f"{what} {k} {run}"
                     declared.append(seconds(file, ledger, f"{name} declared", k, domain=domain))
-                    found.append(seconds(file, ledger, f"{name} found", k, discover="g", delta="1e-8"))
+                    discovered.append(seconds(file, ledger, f"{name} found", k, discover="g", delta="1e-8"))
                 yield measure.at_most(
                     f"find {groups:.0e} groups of {what}, {k} of each person",
-                    f"{min(found):.3g} s", f"declared {min(declared):.3g} s", min(found) / min(declared), 2.0,
+                    f"{min(discovered):.3g} s", f"declared {min(declared):.3g} s", min(discovered) / min(declared), 2.0,
                 )  # fmt: skip

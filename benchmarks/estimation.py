@@ -1,4 +1,4 @@
-"""How fast maximum likelihood estimates are, beside 5,000 dense updates in NumPy on the same reports, and peers.
+"""Speed of maximum likelihood estimates, against 5,000 dense updates in NumPy on the same reports, and peers.
 
 The default method, which smooths on purpose and has no small gap to reach, is measured by ``battery.py``.
 """
@@ -61,16 +61,16 @@ def lines(scale: Scale = FULL) -> Iterator[Line]:
         (f"geometric n={large}", dc.geometric(large, epsilon=EPSILON), few, 0.006),
     ]
     for name, mechanism, times, target in problems:
-        yield _beside_updates(name, mechanism, times, target, scale)
+        yield _against_updates(name, mechanism, times, target, scale)
     yield _closed_form(scale)
     yield _wide_range(scale)
     yield from _many_values(scale)
     yield _limited_reach(scale)
     yield from _large(scale)
-    yield from _beside_peers(scale)
+    yield from _against_peers(scale)
 
 
-def _beside_updates(name: str, mechanism: dc.Mechanism, times: int, target: float, scale: Scale) -> Line:
+def _against_updates(name: str, mechanism: dc.Mechanism, times: int, target: float, scale: Scale) -> Line:
     counts = _reports(mechanism, _population(mechanism.inputs.size))
     matrix, q = np.array(mechanism.matrix), counts / counts.sum()
     assert _maximum(counts, mechanism, tolerance=1e-8).gap <= 1e-8
@@ -129,8 +129,10 @@ def _wide_range(scale: Scale) -> Line:
 def _many_values(scale: Scale) -> Iterator[Line]:
     """Time projective response for a million values: made and proved, and 10^7 reports with all error bars."""
     size, people = scale.pick((10**6, 10**7), (100, 1000))
-    made = min(measure.seconds(lambda: dc.projective_response(size, epsilon=1)) for _ in range(scale.pick(3, 1)))
-    yield measure.at_most(f"projective response k={size:.0e}, made and proved", f"{made:.3g} s", "2 s", made / 2, 1)
+    duration = min(measure.seconds(lambda: dc.projective_response(size, epsilon=1)) for _ in range(scale.pick(3, 1)))
+    yield measure.at_most(
+        f"projective response k={size:.0e}, made and proved", f"{duration:.3g} s", "2 s", duration / 2, 1
+    )
     mechanism = dc.projective_response(size, epsilon=1)
     shares = 1 / np.arange(1, size + 1)
     counts = _reports(mechanism, shares / shares.sum(), people)
@@ -223,7 +225,7 @@ _PEERS = {
 }
 
 
-def _beside_peers(scale: Scale) -> Iterator[Line]:
+def _against_peers(scale: Scale) -> Iterator[Line]:
     """Compare with libraries for local privacy on the same reports: time, and distance from the truth."""
     k, epsilon, people = 101, 4.0, scale.pick(20_000, 1000)
     m, p = dc.randomized_response(k, epsilon=epsilon), _population(k)
@@ -239,11 +241,13 @@ def _beside_peers(scale: Scale) -> Iterator[Line]:
         for method, packages in _PEERS.items():
             if not all(peers.available(scale, package, module) for package, module in packages.items()):
                 continue
-            found = peers.run("peer_estimation.py", method, str(data))
-            theirs = np.maximum(np.array(found["estimate"]), 0)
+            result = peers.run("peer_estimation.py", method, str(data))
+            theirs = np.maximum(np.array(result["estimate"]), 0)
             away = dc.kantorovich(theirs / theirs.sum(), p, dc.Counts(k - 1))
             name = " ".join(dict.fromkeys([next(iter(packages)), method]))
-            peer = f"{name} {found['seconds']:.3g} s"
-            yield measure.at_most(f"estimate k-RR k={k}, N={people}", f"{ours:.3g} s", peer, ours / found["seconds"], 1)
+            peer = f"{name} {result['seconds']:.3g} s"
+            yield measure.at_most(
+                f"estimate k-RR k={k}, N={people}", f"{ours:.3g} s", peer, ours / result["seconds"], 1
+            )
             peer = f"{name} {away:.3g}"
             yield measure.at_most(f"Kantorovich error, k-RR k={k}, N={people}", f"{loss:.3g}", peer, loss / away, 1.05)

@@ -1,4 +1,4 @@
-"""How fast people get their first answer: the command line beside a bare interpreter, and a picture."""
+"""Time to a first answer: the command line against a bare interpreter, and a picture."""
 
 from __future__ import annotations
 

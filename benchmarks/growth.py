@@ -1,4 +1,4 @@
-"""How counting grows with the rows, on DuckDB and on Spark: the chart of ``docs/howto_engines.md``, drawn anew.
+"""How counting grows with the rows, on DuckDB and on Spark: the chart of ``docs/howto_engines.md``.
 
 ``python benchmarks/growth.py [LARGEST]`` writes ``docs/_static/growth.png`` and the figures behind it.
 """
@@ -24,7 +24,7 @@ Figure = dict[str, object]
 
 
 def measured(largest: int) -> Iterator[Figure]:
-    """The best of two countings, after one that is not timed."""
+    """Return the best of two countings, after one that is not timed."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "t.parquet"
         rows = 1_000_000
@@ -37,8 +37,8 @@ def measured(largest: int) -> Iterator[Figure]:
             rows *= 10
 
 
-def drawn(figures: list[Figure]) -> Chart:
-    """Seconds over rows, both on logarithmic axes: a straight line at 45 degrees is growth in proportion."""
+def draw(figures: list[Figure]) -> Chart:
+    """Draw seconds over rows, both on logarithmic axes: a straight line at 45 degrees is growth in proportion."""
     names = [f"{engine}: {what}" for engine in ENGINES for what in COUNTED]
     x = {"field": "rows", "type": "quantitative", "title": "rows", "scale": {"type": "log"}}
     sizes = sorted({figure["rows"] for figure in figures}, key=str)
@@ -67,7 +67,7 @@ def main(largest: int) -> None:
         table = csv.DictWriter(file, list(figures[0]), lineterminator="\n")
         table.writeheader()
         table.writerows(figures)
-    drawn(figures).save(WHERE / "growth.png", scale=2)
+    draw(figures).save(WHERE / "growth.png", scale=2)
 
 
 if __name__ == "__main__":

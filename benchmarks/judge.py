@@ -1,4 +1,4 @@
-"""How fast the judge is, beside a plain loop over fractions on a smaller problem of the same kind."""
+"""Speed of the judge, against a plain loop over fractions on a smaller problem of the same kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a long ledger costs a release: one cell, with 10,000 entries in the ledger, beside the same with none."""
+"""Cost of a long ledger for a release: one cell, with 10,000 entries in the ledger and with none."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def _ledger(table: Path, name: str, entries: int) -> str:
     with open_store(book.name).writing() as session:
         books = Books(session)
         for k in range(entries):
-            asked = {"key": f"{k:064x}", "request": session.keep(b'{"k":%d}' % k), "cost": cost}
-            number = books.append(session, "reserve", asked, when).number
+            request = {"key": f"{k:064x}", "request": session.keep(b'{"k":%d}' % k), "cost": cost}
+            number = books.append(session, "reserve", request, when).number
             books.append(session, "opened", {"reservation": number}, when)
-            said = {"key": asked["key"], "reservation": number, "answer": session.keep(b"%d" % k)}
-            books.append(session, "commit", said, when)
+            answer = {"key": request["key"], "reservation": number, "answer": session.keep(b"%d" % k)}
+            books.append(session, "commit", answer, when)
     return book.name
 
 

@@ -1,4 +1,4 @@
-"""How fast levels are combined so that they add up: exact fractions beside conjugate gradients of SciPy in doubles."""
+"""Speed of combining levels so that they add up: exact fractions against SciPy's conjugate gradients in doubles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 import measure
 from discreet.exact.laws import GeometricTails
 from discreet.questions.groups import groups_from
-from discreet.release.levels.combining import Combination
+from discreet.release.levels.combining import LevelCombination
 from discreet.release.levels.rounding import rounded_leaves
 from discreet.release.levels.shape import Shape
 from measure import FULL, Line, Scale
@@ -26,7 +26,7 @@ def lines(scale: Scale = FULL) -> Iterator[Line]:
     groups = groups_from({name: range(length) for name, length in zip(columns, lengths, strict=True)}, columns)
     shape = Shape(groups, LEVELS)
     law = GeometricTails(Fraction(1, 9), Fraction(4, 5))
-    both = Combination(shape, (law,) * len(LEVELS))
+    both = LevelCombination(shape, (law,) * len(LEVELS))
     rng = np.random.default_rng(0)
     measured = [rng.integers(0, 100, size=(size, 1)) for size in shape.sizes]
     variance = float(both.solver.variances[0])
@@ -42,9 +42,9 @@ def lines(scale: Scale = FULL) -> Iterator[Line]:
             (groups.size, groups.size), matvec=lambda x: sum(one.T @ (one @ x) for one in sums) / variance, dtype=float
         )
         right = sum(one.T @ y[:, 0] for one, y in zip(sums, measured, strict=True)) / variance
-        found, code = cg(normal, right, rtol=1e-8, maxiter=200)
+        solution, code = cg(normal, right, rtol=1e-8, maxiter=200)
         assert code == 0
-        return found
+        return solution
 
     exact, theirs = measure.in_turn(lambda: both.leaves(measured), gradients, rounds=3)
     combined = both.leaves(measured)

@@ -56,10 +56,10 @@ print(json.dumps([result, 1024 * int(open("/proc/self/status").read().split("VmH
 def apart(code: str) -> tuple[Any, int]:
     """Run code in a process of its own, in this folder; return its variable ``result`` and its peak memory in bytes."""
     command, here = [sys.executable, "-c", code + _REPORT], Path(__file__).parent
-    done = subprocess.run(command, capture_output=True, text=True, cwd=here)
-    if done.returncode:
-        raise RuntimeError(f"a process failed: {done.stderr.strip()}")
-    result, peak = json.loads(done.stdout.splitlines()[-1])
+    process = subprocess.run(command, capture_output=True, text=True, cwd=here)
+    if process.returncode:
+        raise RuntimeError(f"a process failed: {process.stderr.strip()}")
+    result, peak = json.loads(process.stdout.splitlines()[-1])
     return result, peak
 
 

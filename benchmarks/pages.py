@@ -1,4 +1,4 @@
-"""How long the pages take in a real browser, beside the bare computation of what they show.
+"""Response times of the pages in a real browser, against the bare computation of their content.
 
 The first view of a page, from the request to the last chart; and a drag of the slider on a closed form at n = 50, from
 the event to the redrawn charts.

@@ -30,14 +30,14 @@ def available(scale: Scale, package: str, module: str | None = None) -> bool:
     if not PYTHON.exists():
         venv.create(FOLDER, with_pip=True)
     command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        print(f"peer {package} could not be installed: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
-    return done.returncode == 0
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode:
+        print(f"peer {package} could not be installed: {process.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+    return process.returncode == 0
 
 
 def run(script: str, *arguments: str) -> dict[str, Any]:
     """Run a script of this folder in the peers' environment; it prints one JSON object."""
-    done = subprocess.run([PYTHON, HERE / script, *arguments], capture_output=True, text=True, check=True)
-    result: dict[str, Any] = json.loads(done.stdout)
+    process = subprocess.run([PYTHON, HERE / script, *arguments], capture_output=True, text=True, check=True)
+    result: dict[str, Any] = json.loads(process.stdout)
     return result

@@ -17,7 +17,7 @@ from measure import FULL, Line, Scale
 
 Floats = NDArray[np.float64]
 
-#: What is allowed: the realised error within so much of the wanted, relatively.
+#: Allowed relative deviation of the realised error from the target error.
 WITHIN = 0.1
 
 
@@ -28,10 +28,10 @@ def _falling(size: int, ratio: float) -> Floats:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of the planner, and the statistic that is looked at (None for a map)."""
+    """A request to the planner, and its statistic (None for a map)."""
 
     space: object
-    wanted: str
+    target_error: str
     options: Mapping[str, object]
     statistic: object
     error: float
@@ -92,7 +92,7 @@ class Realised:
 
 
 def realised(request: Request, plan: dc.CollectionPlan, surveys: int, seed: int) -> Realised:
-    """Surveys of the planned size, person by person."""
+    """Return surveys of the planned size, person by person."""
     mechanism, rng = plan.mechanism, np.random.default_rng(seed)
     space = mechanism.inputs
     p = _population(request, plan)
@@ -101,12 +101,12 @@ def realised(request: Request, plan: dc.CollectionPlan, surveys: int, seed: int)
         truths = space.values(rng.choice(space.size, plan.people, p=p))
         reports = mechanism.simulate(truths, seed=int(rng.integers(2**62)))
         if request.statistic is None:
-            found = dc.estimate(reports=reports, mechanism=mechanism)
-            errors.append(dc.kantorovich(found.distribution, p, space))
+            estimate = dc.estimate(reports=reports, mechanism=mechanism)
+            errors.append(dc.kantorovich(estimate.distribution, p, space))
             continue
-        found = dc.estimate(reports=reports, mechanism=mechanism, method="mle")  # intervals are the same by any
-        interval = found.interval(request.statistic)
-        truth, value = (_value(request.statistic, one) for one in (p, found.distribution))
+        estimate = dc.estimate(reports=reports, mechanism=mechanism, method="mle")  # intervals are the same by any
+        interval = estimate.interval(request.statistic)
+        truth, value = (_value(request.statistic, one) for one in (p, estimate.distribution))
         errors.append((interval.high - interval.low) / 2)
         off.append(abs(value - truth))
         covered.append(interval.low <= truth <= interval.high)
@@ -116,7 +116,7 @@ def realised(request: Request, plan: dc.CollectionPlan, surveys: int, seed: int)
 
 
 def _population(request: Request, plan: dc.CollectionPlan) -> Floats:
-    """The population that the plan assumes, written down again."""
+    """Return the population that the plan assumes, written down again."""
     guess = request.options.get("guess")
     if guess is not None:
         return np.asarray(guess, float) / np.sum(guess)
@@ -141,10 +141,12 @@ def lines(scale: Scale = FULL) -> Iterator[Line]:
     """Compare, for each request, the realised error with the one asked for."""
     for name in scale.pick(list(REQUESTS), ["share of 0 among counts", "four answers", "a map"]):
         request = REQUESTS[name]
-        plan = dc.plan_collection(request.space, request.wanted, **request.options)
-        found = realised(request, plan, surveys=scale.pick(40, 1), seed=11)
-        ratio = found.error / request.error
+        plan = dc.plan_collection(request.space, request.target_error, **request.options)
+        estimate = realised(request, plan, surveys=scale.pick(40, 1), seed=11)
+        ratio = estimate.error / request.error
         people = f"{plan.people:,} people, epsilon {float(plan.epsilon):g}"
         target = f"{1 - WITHIN:g} to {1 + WITHIN:g}"
         holds = abs(ratio - 1) <= WITHIN
-        yield Line(f"plan: {name}", f"{found.error:.4g} ({people})", f"{request.error:g} wanted", ratio, target, holds)
+        yield Line(
+            f"plan: {name}", f"{estimate.error:.4g} ({people})", f"{request.error:g} wanted", ratio, target, holds
+        )

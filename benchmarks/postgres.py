@@ -1,4 +1,4 @@
-"""How fast PostgreSQL counts for us, beside its own GROUP BY and COUNT(DISTINCT) on the same table in one run."""
+"""Speed of our counting in PostgreSQL, against its own GROUP BY and COUNT(DISTINCT) on the same table in one run."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def _fill(server: Server, rows: int) -> str:
     """Make a table of people's rows in no order: every person, site, county and state of health comes up at random."""
     health = ", ".join(f"'{name}'" for name in HEALTH)
 
-    def drawn(seed: int, of: int) -> str:
+    def hash_sql(seed: int, of: int) -> str:
         return f"(CAST(hashint8extended(i, {seed}) AS int8) & 9223372036854775807) % {of}"
 
     return server.database(
         f"""
         CREATE UNLOGGED TABLE public.t AS
-        SELECT {drawn(1, PEOPLE)} AS person, CAST({drawn(2, 1000)} AS integer) AS site,
-               CAST({drawn(3, 100)} AS integer) AS county, CAST({drawn(4, 2)} AS integer) AS year,
-               (ARRAY[{health}])[1 + {drawn(5, 10)}] AS health
+        SELECT {hash_sql(1, PEOPLE)} AS person, CAST({hash_sql(2, 1000)} AS integer) AS site,
+               CAST({hash_sql(3, 100)} AS integer) AS county, CAST({hash_sql(4, 2)} AS integer) AS year,
+               (ARRAY[{health}])[1 + {hash_sql(5, 10)}] AS health
         FROM generate_series(1, {rows}) AS r(i)
         """,
         "VACUUM ANALYZE public.t",

@@ -1,4 +1,4 @@
-"""How fast reports are released, validation included, beside NumPy's and OpenDP's geometric noise."""
+"""Speed of releasing reports, validation included, against NumPy's and OpenDP's geometric noise."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def lines(scale: Scale = FULL) -> Iterator[Line]:
     opendp = peers.run("peer_opendp.py") if peers.available(scale, "opendp") else None
     for size, rounds in scale.pick(((10**6, 9), (10**7, 4)), ((1000, 1),)):
         truths = rng.integers(0, 101, size)
-        plain, ours, by_table, normal, kept = measure.in_turn(
+        plain, ours, by_table, normal, by_response = measure.in_turn(
             lambda size=size: rng.geometric(success, size),
             lambda truths=truths: truncated.release(truths),
             lambda truths=truths: table.release(truths),
@@ -37,7 +37,9 @@ def lines(scale: Scale = FULL) -> Iterator[Line]:
         yield measure.at_least(f"truncated geometric, {exact}", _speed(ours, size), peer, plain / ours, 2.5)
         yield measure.at_least(f"101 x 101 table, {exact}", _speed(by_table, size), peer, plain / by_table, 1.3)
         yield measure.at_least(f"discrete Gaussian, {exact}", _speed(normal, size), peer, plain / normal, 1.0)
-        yield measure.at_least(f"randomised response, {exact}", _speed(kept, size), peer, plain / kept, 1.0)
+        yield measure.at_least(
+            f"randomised response, {exact}", _speed(by_response, size), peer, plain / by_response, 1.0
+        )
         if opendp:
             theirs = opendp["vector"] * size
             peer = f"OpenDP vector geometric {_speed(theirs, size)}"

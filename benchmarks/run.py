@@ -1,6 +1,6 @@
 """``make bench``: ratios of our times to others', each printed as soon as it is measured.
 
-    python benchmarks/run.py                  # every room: every module beside this one that has ``lines``
+    python benchmarks/run.py                  # every part: every module in this folder that has ``lines``
     python benchmarks/run.py levels ledger    # these rooms
     python benchmarks/run.py --list           # their names
     python benchmarks/run.py --smoke          # every room at tiny sizes: shows that it works, measures nothing
@@ -23,7 +23,7 @@ from measure import FULL, SMOKE, Line
 
 
 def room_names() -> list[str]:
-    """Return the names of the modules beside this one that have ``lines``."""
+    """Return the names of the modules in this folder that have ``lines``."""
     files = Path(__file__).parent.glob("*.py")
     return sorted(file.stem for file in files if re.search(r"^def lines\(", file.read_text(encoding="utf-8"), re.M))
 
@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
                 show(room, line, "MISSED" if is_missed else "")
                 measured += 1
                 missed += is_missed
-        except Exception as error:  # whatever it is: the other rooms are measured
+        except Exception as error:  # any error: the other parts are still measured
             traceback.print_exc()
             print(f"{room:13} FAILED: {type(error).__name__}: {error}", flush=True)
             failed.append(room)

@@ -1,4 +1,4 @@
-"""How many reports a second the service stores durably, beside the same route that stores nothing, in one run.
+"""Durably stored reports per second, against the same route without storing, in one run.
 
 Batches of 100 come as JSON over HTTP on this computer alone, from one process with many connections, each of which
 waits for its answer before it sends the next batch. Beside that, the time of an estimate from many stored reports, and
@@ -166,20 +166,20 @@ def _service(kind: str, store: str, token: str) -> Iterator[int]:
 def ask(port: int, method: str, path: str, token: str, body: object = None) -> tuple[int, object]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request(method, path, None if body is None else json.dumps(body), {"Authorization": f"Bearer {token}"})
-    found = connection.getresponse()
-    content = json.loads(found.read())
+    response = connection.getresponse()
+    content = json.loads(response.read())
     connection.close()
-    return found.status, content
+    return response.status, content
 
 
 def lines(scale: Scale = FULL) -> Iterator[Line]:
     rounds, warmup, batches, connections = scale.pick((3, 500, 15_000, 256), (1, 5, 20, 4))
     with tempfile.TemporaryDirectory() as folder:
         store = f"{folder}/reports.db"
-        text, kept = new_token("manage")
+        text, record = new_token("manage")
         place = report_store(store)
         place.open()
-        place.add_token(kept)
+        place.add_token(record)
         place.close()
         best = {"durable": 0.0, "nothing": 0.0}
         total = 0
@@ -195,20 +195,22 @@ def lines(scale: Scale = FULL) -> Iterator[Line]:
             assert isinstance(content, dict)
             assert sum(times for _, times in content["counts"]["main"]) == total, "a batch was lost, or counted twice"
         durable, nothing = best["durable"], best["nothing"]
-        shown = f"{durable:,.0f}/s"
-        yield measure.at_least("durable reports in batches of 100", shown, "300,000/s", durable / 300_000, 1.0)
-        yield measure.at_least("beside a route that stores nothing", shown, f"{nothing:,.0f}/s", durable / nothing, 0.8)
+        speed = f"{durable:,.0f}/s"
+        yield measure.at_least("durable reports in batches of 100", speed, "300,000/s", durable / 300_000, 1.0)
+        yield measure.at_least(
+            "against a route that stores nothing", speed, f"{nothing:,.0f}/s", durable / nothing, 0.8
+        )
         yield _estimate(f"{folder}/many.db", scale)
-        yield _beside_an_attack(f"{folder}/attacked.db", scale)
+        yield _under_attack(f"{folder}/attacked.db", scale)
 
 
 def _estimate(store: str, scale: Scale) -> Line:
     """Measure the time within which 49 of 50 estimates are there, while reports come in."""
     stored, estimates = scale.pick((10_000_000, 50), (20_000, 3))
-    text, kept = new_token("manage")
+    text, record = new_token("manage")
     place = report_store(store)
     place.open()
-    place.add_token(kept)
+    place.add_token(record)
     place.close()
     with _service("durable", store, text) as port:
         rng = np.random.default_rng(1)
@@ -236,18 +238,18 @@ def _estimate(store: str, scale: Scale) -> Line:
 ATTACKER, OTHERS = "127.0.0.2", "127.0.1.1"
 
 
-def _beside_an_attack(store: str, scale: Scale) -> Line:
-    """Measure the time within which 99 of 100 batches of other addresses are stored, idle and beside an attack.
+def _under_attack(store: str, scale: Scale) -> Line:
+    """Measure the time within which 99 of 100 batches of other addresses are stored, idle and during an attack.
 
     The attacker has a hundred connections, each of which sends the next request as soon as the last one was answered or
     refused: bodies of a megabyte that are hard to parse, requests for tables, for pages and for names that are not
     there. All that its limits let in is in the time, with the burst at the start, and so is refusing the rest.
     """
     seconds, connections, rounds = scale.pick((8.0, 100, 2), (0.5, 4, 1))
-    text, kept = new_token("manage")
+    text, record = new_token("manage")
     place = report_store(store)
     place.open()
-    place.add_token(kept)
+    place.add_token(record)
     place.close()
     ratios = []
     for _ in range(rounds):
@@ -261,9 +263,9 @@ def _beside_an_attack(store: str, scale: Scale) -> Line:
                 attacker.terminate()
                 attacker.wait()
             ratios.append((_within(attacked) / _within(idle), _within(attacked), _within(idle)))
-    ratio, beside, alone = min(ratios)
+    ratio, slow, alone = min(ratios)
     what = "99 of 100 batches of others while one address does its worst within"
-    return measure.at_most(what, f"{1000 * beside:.1f} ms", f"{1000 * alone:.1f} ms", ratio, 5.0)
+    return measure.at_most(what, f"{1000 * slow:.1f} ms", f"{1000 * alone:.1f} ms", ratio, 5.0)
 
 
 def _within(waits: list[float]) -> float:

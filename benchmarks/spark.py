@@ -1,4 +1,4 @@
-"""How fast Spark counts for us, beside its own GROUP BY and COUNT(DISTINCT) of the same file in one run, warm."""
+"""Speed of our counting in Spark, against its own GROUP BY and COUNT(DISTINCT) of the same file in one run, warm."""
 
 from __future__ import annotations
 

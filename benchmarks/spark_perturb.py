@@ -1,4 +1,4 @@
-"""How fast Spark replaces true values by reports, beside one process that does the same on one core, warm."""
+"""Speed of replacing true values by reports in Spark, against one process that does the same on one core, warm."""
 
 from __future__ import annotations
 

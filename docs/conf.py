@@ -117,7 +117,7 @@ def draw(folder: Path) -> None:
 
     repetition_chart(dc.geometric(6, epsilon="1/10")).save(folder / "repetition.svg")
 
-    for key, drawn in dc.study("results", quick=True).drawn.items():
+    for key, drawn in dc.study("results", quick=True).results.items():
         for chart in drawn.charts.values():
             chart.save(folder / f"result_{key}.svg")
 

@@ -34,7 +34,7 @@ def table() -> str:
 def _row(family: Family) -> tuple[str, ...]:
     return (
         family.title.replace("|", r"\|"),
-        f"`{family.written}`",
+        f"`{family.cli_name}`",
         ", ".join(f"`{name}`" for name in family.names[1:]),
         KINDS[family.kind],
         ", ".join(verb for use, verb in VERBS.items() if use in family.uses),

@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_ROOMS = {
+_NAMES_BY_MODULE = {
     ".spaces": ("Counts", "Integers", "Grid", "Labels", "ProductSpace"),
     ".mechanism": ("Mechanism",),
     ".mechanisms.geometric": ("geometric", "two_sided_geometric"),
@@ -43,7 +43,7 @@ _ROOMS = {
     ".optimise.design.chooser": ("choose", "Choice"),
     ".optimise.improve.remapping": ("remap",),
     ".optimise.improve.structure": ("derivable", "symmetrise"),
-    ".comparison": ("compare", "Comparison"),
+    ".comparison": ("compare", "Comparison", "ComparisonSweep"),
     ".release.plan.plan": ("Plan",),
     ".release.plan.request": ("ReleaseRequest",),
     ".release.plan.planning": ("plan_release",),
@@ -54,10 +54,14 @@ _ROOMS = {
     ".release.bundle.verify": ("verify_bundle",),
     ".release.bundle.findings": ("BundleReport",),
     ".release.bundle.open": ("open_bundle",),
+    ".release.outputs.editions_excel": ("export_editions",),
+    ".release.bundle.explain": ("explain_bundle", "BundleGuarantee"),
     ".release.outputs.export": ("export",),
     ".release.editions.compare": ("compare_editions", "EditionComparison"),
     ".release.plan.request_file": ("open_request", "write_request", "RequestFile"),
     ".collect.client": ("perturb",),
+    ".collect.perturb_file": ("perturb_file", "PerturbedFile"),
+    ".collect.estimate_files": ("estimate_files", "estimate_files_by"),
     ".collect.planning.planner": ("plan_collection",),
     ".collect.planning.plan": ("CollectionPlan",),
     ".estimation.methods": ("estimate",),
@@ -77,12 +81,12 @@ _ROOMS = {
     ".utility": ("cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich"),
 }
 _MODULES = ("errors", "losses", "plots", "properties", "requirements", "utility")
-#: Names of the distribution discreet-studies. They are there once it is installed, and so in no ``import *``.
-_OF_STUDIES = ("study", "StudyResult", "papers")
-_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+#: Names of the distribution discreet-studies, which exist once it is installed, and so are not in ``import *``.
+_STUDY_NAMES = ("study", "StudyResult", "papers")
+_MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 
 __all__ = [
-    # where values live
+    # spaces of values
     "Counts", "Integers", "Grid", "Labels", "ProductSpace",
     # mechanisms
     "Mechanism", "geometric", "two_sided_geometric", "randomized_response", "projective_response", "response",
@@ -95,21 +99,24 @@ __all__ = [
     "check", "Checks", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth",
     "kantorovich",
     # choosing and improving
-    "design", "design_each", "choose", "Choice", "calibrate", "Calibration", "compare", "Comparison", "remap",
+    "design", "design_each", "choose", "Choice", "calibrate", "Calibration", "compare", "Comparison",
+    "ComparisonSweep", "remap",
     "derivable", "symmetrise", "explain", "Explanation", "noise_tradeoff", "NoiseTradeoff",
     # releasing counts of a table
     "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     "Dataset", "open_request", "write_request", "RequestFile", "open_bundle", "export",
-    "compare_editions", "EditionComparison",
+    "explain_bundle", "BundleGuarantee",
+    "compare_editions", "EditionComparison", "export_editions",
     # collecting
-    "perturb", "plan_collection", "CollectionPlan", "estimate", "Estimate", "Interval", "Band", "Joint", "Margin",
+    "perturb", "perturb_file", "PerturbedFile", "plan_collection", "CollectionPlan",
+    "estimate", "estimate_files", "estimate_files_by", "Estimate", "Interval", "Band", "Joint", "Margin",
     "Fit", "Homogeneity", "Stratified", "Distance", "estimate_by", "GroupEstimates", "Difference",
     "reconstruction_loss", "ReconstructionLoss", "compare_reconstruction", "LossComparison",
-    # what is done in practice, under the judge
+    # common practice, judged
     "random_rounding", "suppression",
-    # tables of noise of statistics offices
+    # p-tables of statistics offices
     "PTable", "read_ptable", "design_ptable",
-    # rooms
+    # modules
     "errors", "losses", "plots", "properties", "requirements", "utility",
 ]  # fmt: skip
 
@@ -126,7 +133,7 @@ def _version() -> str:
 
 
 def renderer() -> Any:
-    """Who renders reports as text and pages (:mod:`discreet.report`): loaded when the first report is shown."""
+    """Return the renderer of reports (:mod:`discreet.report`), loaded when the first report is shown."""
     return import_module(".pages", __name__)
 
 
@@ -134,11 +141,11 @@ def __getattr__(name: str) -> Any:
     value: Any
     if name == "__version__":
         value = _version()
-    elif name in _HOME:
-        value = getattr(import_module(_HOME[name], __name__), name)
+    elif name in _MODULE_OF:
+        value = getattr(import_module(_MODULE_OF[name], __name__), name)
     elif name in _MODULES:
         value = import_module(f".{name}", __name__)
-    elif name in _OF_STUDIES:
+    elif name in _STUDY_NAMES:
         value = import_module(".studies", __name__).load(name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

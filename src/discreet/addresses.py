@@ -1,10 +1,10 @@
-"""Addresses: data, ledgers and stores of reports are named by one string, and this is the one place that reads it.
+"""Addresses: the strings that name data, ledgers and stores of reports. No other module parses them.
 
 ============================================  ============================================================
-address                                       what it names
+address                                       names
 ============================================  ============================================================
 ``visits.csv``, ``visits/``, ``v_*.parquet``  data: a file, a folder or a pattern; a ledger: a file
-``duckdb:study.db``                           data: a DuckDB database, whatever its file is called
+``duckdb:study.db``                           data: a DuckDB database, under any file name
 ``sqlite:study.ledger``                       a ledger or a store of reports: an SQLite file
 ``postgresql://user@host/study``              data, a ledger or reports: a PostgreSQL database (extra ``postgres``)
 ``spark://host:7077?table=visits``            data: a table of a Spark cluster (extra ``spark``)
@@ -125,6 +125,11 @@ class Address:
         place = str(self).partition(":")[2].strip("/").rpartition("@")[2]  # without the user and the password
         host, *parts = re.split(r"[?#]", place)[0].split("/")
         return unquote(parts[-1] if parts else host.split(":")[0])
+
+    @property
+    def short_name(self) -> str:
+        """The name of the file without its folder, or that of a table elsewhere."""
+        return self.path.name if self.in_files else self.dataset
 
     @property
     def is_pattern(self) -> bool:

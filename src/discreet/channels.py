@@ -1,6 +1,6 @@
-"""What is examined: the probabilities of anything that was handed in, exact where they can be, in floats on demand.
+"""Channels: the probabilities of a mechanism, a table or a matrix, exact if possible, in floats on demand.
 
-Properties and utility take "a mechanism, an exact table, or a matrix". This is where the three become one.
+Properties and utility take "a mechanism, an exact table, or a matrix". A channel is their common form.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .spaces import Space
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """The probabilities of reports given truths, of whatever was handed in: exact where possible, floats on demand."""
+    """The probabilities of reports given truths: exact if possible, floats on demand."""
 
     inputs: Space
     outputs: Space
@@ -51,7 +51,7 @@ class Channel:
 
     @cached_property
     def table(self) -> Table | None:
-        """The exact table, or None where there is none: a float matrix, irrational probabilities."""
+        """The exact table; None for a float matrix or irrational probabilities."""
         if isinstance(self.source, Table):
             return self.source
         if isinstance(self.source, np.ndarray):
@@ -61,13 +61,13 @@ class Channel:
 
     @property
     def reports_are_sets(self) -> bool:
-        """Whether a report stands for a set of truths, so that it has no distance from any of them."""
+        """True if a report is a set of truths, so that it has no distance from any of them."""
         kernel = getattr(self.source, "kernel", None)
         return kernel is not None and kernel.reports_are_sets
 
     @property
     def decimal(self) -> bool:
-        """Whether its probabilities were written in decimals, by whatever way they came: rounded numbers."""
+        """True if its probabilities were decimals, which are rounded numbers."""
         if isinstance(self.source, np.ndarray | Table):
             return getattr(self.source, "decimal", isinstance(self.source, np.ndarray))
         if getattr(self.source, "family", None) != "from_matrix":
@@ -83,7 +83,7 @@ class Channel:
 
     @cached_property
     def screen(self) -> FloatArray:
-        """The exact table in floats known to be close enough to rule rows out."""
+        """The exact table in floats, close enough to rule rows out."""
         return self.matrix if self.table is None or self.table is self.source else self.table.matrix()
 
     @property
@@ -93,17 +93,22 @@ class Channel:
         assert reports is not None
         return truths, reports
 
-    def written_out(self) -> Channel:
-        """Itself, if its probabilities can be written out; refused before anything of that size is made."""
+    def refuse_if_large(self) -> Channel:
+        """Return the channel itself; refuse it if its table would be too large."""
         refuse_large(*self.shape)
         return self
+
+    def probability(self, place: tuple[int, int]) -> float:
+        """Return the probability of a report given a truth, by their indices, as a float."""
+        kernel = getattr(self.source, "kernel", None)
+        return float(self.matrix[place] if kernel is None else kernel.approximate(*place))
 
     def words(self, place: tuple[int, int]) -> str:
         return f"P(report {self.outputs.value(place[1])} | truth {self.inputs.value(place[0])})"
 
 
 def _is_exact(subject: object) -> bool:
-    """Whether this is a matrix of text or fractions, which are exact, and not of floats."""
+    """Return whether this is a matrix of text or fractions, which are exact, and not of floats."""
     if not isinstance(subject, list | tuple | np.ndarray):
         return False
     entries = np.asarray(subject, dtype=object)
@@ -126,7 +131,7 @@ def _refuse_narrow(shape: tuple[int, ...]) -> None:
 
 
 def read_stochastic(values: object) -> FloatArray:
-    """A matrix of probabilities, a row per truth. Rows that add up to one within 1e-6 are divided by their sums."""
+    """Read a matrix of probabilities, a row per truth; divide rows that add up to one within 1e-6 by their sums."""
     try:
         matrix = as_floats(values)
     except (TypeError, ValueError):
@@ -153,10 +158,10 @@ def read_stochastic(values: object) -> FloatArray:
     sums = matrix.sum(axis=1)
     worst = int(np.abs(sums - 1).argmax())
     if abs(sums[worst] - 1) > ROW_TOLERANCE:
-        turned = np.all(np.abs(matrix.sum(axis=0) - 1) <= ROW_TOLERANCE)
+        is_transposed = np.all(np.abs(matrix.sum(axis=0) - 1) <= ROW_TOLERANCE)
         hint = (
             "The columns do. Give the transpose: rows are true values."
-            if turned
+            if is_transposed
             else "Divide it by its sum, if you mean that."
         )
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""What can go wrong, as a tree.
+"""Errors of the package, as a tree.
 
 ::
 
@@ -6,8 +6,8 @@
     ├── InvalidInput (ValueError)     an argument that cannot be used: what was given, what is allowed, what to do
     │   ├── ForeignValue              a value that does not belong to the space it was given for
     │   ├── WrongType (TypeError)     a value of a kind that is never accepted (a float where a count belongs)
-    │   ├── UnreadableFile            a file that is not what it should be
-    │   │   └── Altered               a file of a known kind that is not as it was written, or contradicts itself
+    │   ├── UnreadableFile            a file that cannot be used: missing, damaged, or of another kind
+    │   │   └── Altered               a file of a known kind that was changed, or contradicts itself
     │   └── Conflict                  requirements that no mechanism meets together; the message names them
     ├── Unsupported                   a sensible question this object cannot answer; the message names what can
     ├── NotPrivate                    a claim the judge refutes, with the witness
@@ -18,12 +18,12 @@
 
     WeakLocalPrivacy (UserWarning)    a mechanism proved for counts is used on people's own values
 
-Every message says what was given, what is allowed and what to do next. It is put together from these parts, so that a
-form or a program gets them too: ``InvalidInput(problem, advice)``, :meth:`InvalidInput.must_be` where something must be
-something else, :meth:`DiscreetError.because` where one error is the reason of another. No message quotes a true value:
-it might be one that must not be logged. Its position is given instead. A message mentions arguments by :func:`arg` and
-:func:`named`, and calls by :func:`call`. ``str(problem)`` writes them as Python does; the command line writes its
-options and verbs in their place (``problem.written``), a form the titles of its fields (``problem.form_field``).
+Every message says what was given, what is allowed and what to do next. The error keeps these parts, so that a form or a
+program gets them too: ``InvalidInput(problem, advice)``, :meth:`InvalidInput.must_be` for an argument with a wrong
+value, :meth:`DiscreetError.because` for an error that another caused. No message quotes a true value, which must not be
+logged; it gives the position instead. A message mentions arguments by :func:`arg` and :func:`named`, and calls by
+:func:`call`. ``str(problem)`` writes them as Python does; the command line writes its options and verbs in their place
+(``problem.written``), a form the titles of its fields (``problem.form_field``).
 
 >>> import discreet as dc
 >>> try:
@@ -41,25 +41,25 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Around a mention, and between its parts. Unicode sets these aside: no text has them.
+#: Delimiters around a mention and between its parts: noncharacters of Unicode, which no text contains.
 _BEGIN, _BETWEEN, _END = "\ufdd0", "\ufdd1", "\ufdd2"
 _PART = f"[^{_BEGIN}{_BETWEEN}{_END}]*"
 _MENTION = re.compile(f"{_BEGIN}((?:argument|name|call)(?:{_BETWEEN}{_PART}){{3}}){_END}")
 
 
 class Mention(NamedTuple):
-    """What a message mentions in the language of whoever reads it.
+    """An argument or a call that a message mentions, to be written in the language of the reader.
 
     Attributes
     ----------
     kind
         "argument" (with a value), "name" (an argument without one) or "call".
     name
-        The argument's name in Python; for a call what the command line says instead.
+        The argument's name in Python; for a call, the text of the command line.
     python
-        How Python writes it: ``notion='local'``.
+        The text in Python: ``notion='local'``.
     value
-        The value alone, as it is typed on a command line: ``local``. Empty where any value is meant.
+        The value alone, as typed on a command line: ``local``. Empty for any value.
     """
 
     kind: str
@@ -68,21 +68,21 @@ class Mention(NamedTuple):
     value: str = ""
 
 
-#: Writes a mention for some reader.
+#: A function that writes a mention for a reader.
 Writer: TypeAlias = "Callable[[Mention], str]"
 
 
 def arg(name: str, value: object = ..., typed: str | None = None) -> str:
-    """An argument that a message mentions, with a value if it is about one.
+    """Mention an argument in a message, with or without a value.
 
     Parameters
     ----------
     name
         Its name in Python.
     value
-        A value that could be given; a text stands in quotes.
+        A possible value; a text is quoted.
     typed
-        What is typed on a command line where that is not the value: ``n`` for ``Counts(n)``, which is then code.
+        The text on a command line, where it is not the value: ``n`` for the code ``Counts(n)``.
 
     Examples
     --------
@@ -93,33 +93,33 @@ def arg(name: str, value: object = ..., typed: str | None = None) -> str:
     ('epsilon', 'give --epsilon, --notion local or --over n.')
     """
     if value is ...:
-        return _marked(Mention("argument", name, f"{name}=..."))
+        return _mention(Mention("argument", name, f"{name}=..."))
     if typed is not None:
-        return _marked(Mention("argument", name, f"{name}={value}", typed))
-    plain = "" if value is True else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return _marked(Mention("argument", name, f"{name}={value!r}", plain))
+        return _mention(Mention("argument", name, f"{name}={value}", typed))
+    text = "" if value is True else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return _mention(Mention("argument", name, f"{name}={value!r}", text))
 
 
 def named(name: str) -> str:
-    """An argument that a message mentions by its name alone.
+    """Mention an argument by its name alone.
 
     >>> InvalidInput(f"{named('max_groups')} must be at least 1.").written(lambda mention: "--max-groups")
     '--max-groups must be at least 1.'
     """
-    return _marked(Mention("name", name, name))
+    return _mention(Mention("name", name, name))
 
 
 def call(python: str, command: str) -> str:
-    """What to do, as Python does it and as the command line does.
+    """Mention a call, as Python and as the command line write it.
 
     >>> InvalidInput(f"See {call('dc.calibrate', 'discreet calibrate')}.").written(lambda mention: mention.name)
     'See discreet calibrate.'
     """
-    return _marked(Mention("call", command, python))
+    return _mention(Mention("call", command, python))
 
 
 def subject(what: str) -> str:
-    """What a message is about: an argument, where this is the name of one, or words that stay as they are.
+    """Mention an argument if ``what`` is a name; return other words as they are.
 
     >>> mentions(subject("max_groups")) != [], subject("the number")
     (True, 'the number')
@@ -128,7 +128,7 @@ def subject(what: str) -> str:
 
 
 def meant(name: str, meaning: str) -> str:
-    """An argument by its name, and what it is in a few words, to begin a sentence with.
+    """Mention an argument and its meaning, at the beginning of a sentence.
 
     >>> in_python(meant("n", "the largest count") + " must be at least 1.")
     'n, the largest count, must be at least 1.'
@@ -136,35 +136,35 @@ def meant(name: str, meaning: str) -> str:
     return f"{named(name)}, {meaning},"
 
 
-def _marked(mention: Mention) -> str:
+def _mention(mention: Mention) -> str:
     return f"{_BEGIN}{_BETWEEN.join(mention)}{_END}"
 
 
 def mentions(text: str) -> list[Mention]:
-    """What a text mentions, in order."""
+    """Return the mentions in a text, in order."""
     return [Mention(*parts.split(_BETWEEN)) for parts in _MENTION.findall(text)]
 
 
-def written(text: str, write: Writer) -> str:
-    """A text with everything it mentions written for some reader."""
-    return _MENTION.sub(lambda found: write(Mention(*found[1].split(_BETWEEN))), text)
+def write_mentions(text: str, write: Writer) -> str:
+    """Write a text with its mentions for a reader."""
+    return _MENTION.sub(lambda match: write(Mention(*match[1].split(_BETWEEN))), text)
 
 
 def in_python(text: str) -> str:
-    """A text with everything it mentions written as Python does.
+    """Write a text with its mentions as Python does.
 
     >>> in_python(f"leave {arg('error')} out")
     'leave error=... out'
     """
-    return written(text, lambda mention: mention.python)
+    return write_mentions(text, lambda mention: mention.python)
 
 
-#: How noise without end gets a range.
+#: The call that gives unbounded noise a range.
 ON_A_RANGE = call("m.on(Counts(n), clamp=True)", "m.on(Counts(n), clamp=True) in Python")
 
 
 class InWords(str):
-    """What was given, said in words; everything else that is given is shown as Python writes it.
+    """A description of a given value, for messages; other values are shown by their repr.
 
     >>> print(InvalidInput.must_be("scores", "a matrix", InWords("a list of texts")))
     scores must be a matrix; got a list of texts.
@@ -184,18 +184,18 @@ class DiscreetError(Exception):
     problem
         What went wrong, in a sentence.
     advice
-        What to do next, in a sentence of its own; the message is both.
+        What to do next, in a sentence of its own. The message is both sentences.
     argument
-        The argument it is about, by its name in Python, if it is not the first one that the message mentions.
+        The name of the argument in Python, if the message does not mention it first.
     given
-        What was given, which is never a value out of somebody's data.
+        The given value, which is never a value from the data.
     allowed
         What is allowed.
 
     Attributes
     ----------
     argument
-        The argument it is about, by its name in Python: as stated, or the first one that the message mentions.
+        The name of the argument in Python: as given, or the first that the message mentions.
     message
         The message with its mentions, for :meth:`written`.
 
@@ -224,7 +224,7 @@ class DiscreetError(Exception):
 
     @classmethod
     def because(cls, what: str, cause: DiscreetError) -> Self:
-        """The error of something that fails by another error: that one's parts, after words on what it is in, if any.
+        """Return an error with the parts of its cause, and ``what`` (if not empty) before the message.
 
         >>> cause = InvalidInput.must_be("epsilon", "positive", 0, "Try 1.")
         >>> problem = UnreadableFile.because("request.json", cause)
@@ -245,39 +245,39 @@ class DiscreetError(Exception):
 
     @property
     def given(self) -> object:
-        """What was given; None where the error does not state it apart."""
+        """The given value; None if the error does not state it separately."""
         return InWords(in_python(self._given)) if isinstance(self._given, InWords) else self._given
 
     @property
     def allowed(self) -> str | None:
-        """What is allowed; None where the error does not state it apart."""
+        """What is allowed; None if the error does not state it separately."""
         return None if self._allowed is None else in_python(self._allowed)
 
     @property
     def advice(self) -> str | None:
-        """What to do next; None where the error does not state it apart."""
+        """What to do next; None if the error does not state it separately."""
         return None if self._advice is None else in_python(self._advice)
 
     def written(self, write: Writer) -> str:
-        """The message for some reader: ``write`` says how each mention is written."""
-        return written(self.message, write)
+        """Return the message for a reader; ``write`` writes each mention."""
+        return write_mentions(self.message, write)
 
     def form_field(self, write: Writer) -> dict[str, str | None]:
-        """The error for a form or a program: which field it is about, the message, and its parts as text.
+        """Return the error for a form or a program: its field, the message, and its parts as text.
 
         Parameters
         ----------
         write
-            How each mention is written; the field is named as a mention of the argument by its name is.
+            The function that writes each mention, and the field as a mention of the argument's name.
 
         Examples
         --------
         >>> problem = InvalidInput.must_be("max_groups", "at least 1", 0, f"Or take {arg('unit', 'row')}.")
         >>> titles = {"max_groups": "Groups per person", "unit": "Protected unit"}
-        >>> found = problem.form_field(lambda mention: titles[mention.name] + f" {mention.value}".rstrip())
-        >>> found["field"], found["given"], found["allowed"], found["advice"]
+        >>> parts = problem.form_field(lambda mention: titles[mention.name] + f" {mention.value}".rstrip())
+        >>> parts["field"], parts["given"], parts["allowed"], parts["advice"]
         ('Groups per person', '0', 'at least 1', 'Or take Protected unit row.')
-        >>> found["message"]
+        >>> parts["message"]
         'Groups per person must be at least 1; got 0. Or take Protected unit row.'
         """
         parts = {
@@ -287,7 +287,7 @@ class DiscreetError(Exception):
             "allowed": self._allowed,
             "advice": self._advice,
         }
-        return {name: None if part is None else written(part, write) for name, part in parts.items()}
+        return {name: None if part is None else write_mentions(part, write) for name, part in parts.items()}
 
 
 class InvalidInput(DiscreetError, ValueError):
@@ -303,21 +303,20 @@ class InvalidInput(DiscreetError, ValueError):
     def must_be(
         cls, what: str, allowed: str, got: object, advice: str = "", *, meaning: str = "", argument: str | None = None
     ) -> Self:
-        """The error of an argument that is not what it must be; its message is put together from the parts.
+        """Return the error of an argument with a wrong value; the message consists of these parts.
 
         Parameters
         ----------
         what
-            The argument's name in Python, or words where the reader knows it by another name.
+            The argument's name in Python, or the words by which the reader knows it.
         allowed
-            What it must be, as it stands after these words.
+            The end of "... must be".
         got
-            What was given, which is never a value out of somebody's data; :class:`InWords` where its own writing would
-            not help.
+            The given value, which is never a value from the data; :class:`InWords` where its repr would not help.
         advice
             What to do next, in a sentence.
         meaning
-            What the argument is, in a few words, where its name does not say it.
+            The meaning of the argument in a few words, where its name is not enough.
         argument
             Its name in Python, if ``what`` is not.
 
@@ -354,7 +353,7 @@ class WrongType(InvalidInput, TypeError):
 
 
 class UnreadableFile(InvalidInput):
-    """A file that is not what it claims or needs to be.
+    """A file that cannot be used: missing, damaged, or of another kind.
 
     >>> import discreet as dc
     >>> dc.load("no such file")
@@ -364,9 +363,9 @@ class UnreadableFile(InvalidInput):
 
 
 class Altered(UnreadableFile):
-    """A file of a known kind that was damaged or changed: it is not as it was written, or does not have what it says.
+    """A file of a known kind that was damaged or changed, or contradicts itself.
 
-    ``discreet verify`` takes it as an answer, "does not hold" (exit code 1); for other purposes it is unusable.
+    ``discreet verify`` reports it as "does not hold" (exit code 1); nothing else accepts such a file.
 
     >>> issubclass(Altered, UnreadableFile)
     True
@@ -374,10 +373,10 @@ class Altered(UnreadableFile):
 
 
 class Conflict(InvalidInput):
-    """Requirements that no mechanism meets together. ``requirements`` names a smallest set of them that clash.
+    """Requirements that are infeasible together. ``requirements`` names a smallest infeasible set.
 
-    ``proved`` says whether it is proved (a combination of the inequalities contradicts itself, added up with a bound on
-    every rounding) or only what the linear solver says.
+    ``proved`` is True if a Farkas certificate proves it (with a bound on every rounding), and False if only the linear
+    solver reports it.
 
     >>> import discreet as dc
     >>> dc.design(4, alpha="1/2", properties=["S", "support<=1"])  # doctest: +ELLIPSIS
@@ -414,7 +413,7 @@ class NotPrivate(DiscreetError):
 
 
 class BudgetExceeded(DiscreetError):
-    """A release that the ledger cannot pay for; the message says what was spent, what was asked and what is left.
+    """A release that the ledger cannot pay for; the message says what is spent, asked for and left.
 
     >>> issubclass(BudgetExceeded, InvalidInput)
     False
@@ -422,7 +421,7 @@ class BudgetExceeded(DiscreetError):
 
 
 class SourceFailed(DiscreetError):
-    """The engine stopped while it read the table. What it said is withheld, because it could quote a person's row.
+    """An engine that stopped while reading the table. Its message is withheld, since it could quote a person's row.
 
     >>> issubclass(SourceFailed, DiscreetError)
     True
@@ -430,7 +429,7 @@ class SourceFailed(DiscreetError):
 
 
 class NotCertified(DiscreetError):
-    """An answer found in floating point that could not be proved in integers, so it is not given out.
+    """An answer in floating point that could not be proved in integers, and is withheld.
 
     >>> issubclass(NotCertified, DiscreetError)
     True
@@ -438,7 +437,7 @@ class NotCertified(DiscreetError):
 
 
 class MissingExtra(DiscreetError, ImportError):
-    """An optional dependency is absent. It is installed as an extra, or by a command of its own.
+    """A missing optional dependency, with the command that installs it.
 
     >>> print(MissingExtra("vl-convert-python", "plots"))
     this needs the package 'vl-convert-python'. Install it with: pip install 'discreet[plots]'
@@ -454,7 +453,7 @@ class MissingExtra(DiscreetError, ImportError):
 
 
 class WeakLocalPrivacy(UserWarning):
-    """A mechanism that was proved for counts is used on people's own values; the message states its epsilon there.
+    """A mechanism proved for counts that is used on people's own values; the message states its epsilon there.
 
     >>> issubclass(WeakLocalPrivacy, DiscreetError)
     False

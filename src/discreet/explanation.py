@@ -1,4 +1,4 @@
-"""A guarantee in plain words: what it means for one person, in odds, in beliefs and in what a test could find out."""
+"""A guarantee in plain words: its meaning for one person in odds, in beliefs and in the power of a test."""
 
 from __future__ import annotations
 
@@ -22,36 +22,37 @@ _TESTS = (
 )
 _DETECTION = "detection     <=  min(0.05 e^epsilon + delta, 1 - (0.95 - delta) e^-epsilon)"
 
-#: Bayes' rule bounds a belief only where no report has a larger ratio: without a delta.
+#: The bound on beliefs: Bayes' rule gives one only if no report has a larger ratio, so without a delta.
 _BELIEFS = "Bayes' rule multiplies odds by a ratio of probabilities, and no ratio is above e^epsilon."
 _BELIEF = "belief p     ->  p e^epsilon / (1 - p + p e^epsilon)"
 _NO_BELIEFS = "Without an epsilon that holds for every single report no bound on a belief follows."
 
-#: For whom odds are bounded. A count is about others too: who does not know them may learn from them about one person.
+#: The reader for whom odds are bounded. A count is about others too: a reader who does not know them may learn about
+#: one person from them.
 _READER = {
     "central": "For someone who knows everyone else's data",
     "local": "Whatever someone knew before",
     "metric": "Whatever someone knew before",
 }
 
-#: Beyond this an odds ratio is not worth a number.
-_HOPELESS = 60.0
+#: Largest epsilon for which an odds ratio is shown.
+_MAX_SHOWN_EPSILON = 60.0
 
 
 @dataclass(frozen=True)
 class Explanation(Result):
-    """A guarantee, said several ways. ``str()`` gives all sentences.
+    """A guarantee in words. ``str()`` returns all sentences.
 
     Attributes
     ----------
     epsilon, delta
-        What is explained.
+        The guarantee.
     odds_ratio
-        e^epsilon: the most by which a report can multiply the odds of a statement about one person (rounded up).
+        e^epsilon: the largest factor of a report on the odds of a statement about one person (rounded up).
     prior, posterior
         Someone who believed the statement with probability ``prior`` believes it with at most ``posterior`` afterwards.
     sentences
-        The plain words, in reading order.
+        The sentences, in reading order.
 
     Examples
     --------
@@ -69,7 +70,7 @@ class Explanation(Result):
     sentences: tuple[str, ...]
 
     def to_json(self) -> dict[str, Json]:
-        """The figures and the sentences, as plain JSON values; an infinite number is written "infinity"."""
+        """Return the figures and the sentences, as plain JSON values; an infinite number is written "infinity"."""
         content: dict[str, Json] = {
             "epsilon": plain(self.epsilon),
             "delta": self.delta,
@@ -81,7 +82,7 @@ class Explanation(Result):
         return stamped("explanation", 1, content)
 
     def report(self) -> Report:
-        """The sentences; on a page also the numbers to take home and the formulas."""
+        """Return the sentences; on a page also the key figures and the formulas."""
         with_delta = f", with δ = {text_up(self.delta, 3)}" if self.delta else ""
         facts = [Fact(f"ε = {text_up(self.epsilon, 4)}", f"privacy{with_delta}")]
         if math.isfinite(self.odds_ratio) and not self.delta:
@@ -105,7 +106,7 @@ class Explanation(Result):
         return Prose(f"{_BELIEFS} {_TESTS}"), Code(f"{_BELIEF}\n{_DETECTION}")
 
     def describe(self) -> str:
-        """The sentences, one on each line."""
+        """Return the sentences, one on each line."""
         return str(self)
 
     def __str__(self) -> str:
@@ -115,27 +116,28 @@ class Explanation(Result):
 def explain(
     subject: Mechanism | Certificate, *, prior: object = "1/2", people: int = 1, distance: Number | None = None
 ) -> Explanation:
-    """Say in plain words what a mechanism guarantees.
+    """Explain in plain words what a mechanism guarantees.
 
     Parameters
     ----------
     subject
         A mechanism, or its certificate.
     prior
-        What an attacker believes beforehand about one person: a probability.
+        The probability that an attacker assigns beforehand to a statement about one person.
     people
-        How far one person can move the count, or how many people act as one: the guarantee is ``people * epsilon``.
+        The largest change of the count by one person, or the number of people acting together: the guarantee is
+        ``people * epsilon``.
     distance
-        For the metric notion: how far apart the two values are; the guarantee is ``distance * epsilon``. By default the
-        distance between two neighbouring cells, or one.
+        For the metric notion: the distance between the two values; the guarantee is ``distance * epsilon``. By default
+        the distance between two neighbouring cells, or one.
 
     Notes
     -----
-    By Bayes' rule the odds of any statement about what one person adds to the count are multiplied by at most e^epsilon
-    for whoever knows the other people's data, so a belief p becomes
-    at most ``p e^eps / (1 - p + p e^eps)``. A test that raises a false alarm with probability 5% finds the person out
-    with probability at most ``min(.05 e^eps + delta, 1 - (.95 - delta) e^-eps)`` (Wasserman and Zhou 2010; Kairouz, Oh,
-    Viswanath 2015). With delta > 0 no bound on a single belief follows, and none is given: ``posterior`` is then 1.
+    By Bayes' rule the odds of any statement about one person's contribution to the count are multiplied by at most
+    e^epsilon, for a reader who knows the other people's data, so a belief p becomes at most
+    ``p e^eps / (1 - p + p e^eps)``. A test that raises a false alarm with probability 5% detects the person with
+    probability at most ``min(.05 e^eps + delta, 1 - (.95 - delta) e^-eps)`` (Wasserman and Zhou 2010; Kairouz, Oh,
+    Viswanath 2015). With delta > 0 no bound on a single belief follows: ``posterior`` is then 1.
 
     Examples
     --------
@@ -170,13 +172,13 @@ def explain(
 
 
 def _stands_for(epsilon: Fraction) -> float:
-    """The double that stands for this epsilon, as it would if it had been typed; rounded up where none does."""
+    """Return the double that stands for this epsilon as if typed; rounded up if none does."""
     near = float(epsilon)
     return near if as_fraction(near) >= epsilon else bound_up(epsilon)
 
 
 def _times(certificate: Certificate, space: Space | None, people: int, distance: Number | None) -> Fraction:
-    """How many times epsilon counts: people who act together, or units of distance."""
+    """Return the factor of epsilon: the number of people who act together, or of units of distance."""
     if certificate.notion != "metric":
         if distance is not None:
             raise InvalidInput(
@@ -197,7 +199,7 @@ def _times(certificate: Certificate, space: Space | None, people: int, distance:
 
 
 def _group_delta(certificate: Certificate, times: Fraction) -> float:
-    """delta for k people together: delta (1 + e^eps + ... + e^((k-1) eps)), at most 1 (Dwork and Roth 2014, 2.3)."""
+    """Return delta for k people: delta (1 + e^eps + ... + e^((k-1) eps)), at most 1 (Dwork and Roth 2014, 2.3)."""
     if not certificate.delta or times == 1:
         return certificate.delta
     one = exp_bounds(claimed(certificate.epsilon))[1]
@@ -211,8 +213,8 @@ def _group_delta(certificate: Certificate, times: Fraction) -> float:
 
 
 def _odds(certificate: Certificate, times: Fraction) -> float:
-    """e^(epsilon times), rounded up."""
-    if certificate.epsilon * float(times) > _HOPELESS:
+    """Return e^(epsilon times), rounded up."""
+    if certificate.epsilon * float(times) > _MAX_SHOWN_EPSILON:
         return math.inf
     if certificate.ratio is not None and certificate.notion != "metric":
         return float_up(certificate.ratio ** int(times))
@@ -238,12 +240,12 @@ def _meaning(
     if math.isinf(epsilon):
         return ["No finite odds ratio holds for every report."]
     if odds == math.inf:
-        shown = text_up(epsilon, 4)
-        return [f"Epsilon = {shown} protects next to nothing: the odds may be multiplied by e^{shown}."]
+        words = text_up(epsilon, 4)
+        return [f"Epsilon = {words} protects next to nothing: the odds may be multiplied by e^{words}."]
     power = min(1.0, 0.05 * odds + delta, 1 - (0.95 - delta) / odds)
     test = f"An attacker who accepts 5% false alarms detects {who} at most {text_up(100 * power, 3)}% of the time."
     if delta:
-        # (epsilon, delta) bounds sets of reports, not single beliefs: say what it says and no more
+        # (epsilon, delta) bounds sets of reports, not single beliefs: claim no more
         return [
             f"No set of reports becomes more than {text_up(odds, 3)} times as likely, plus {text_up(delta, 3)}.",
             test,
@@ -258,7 +260,7 @@ def _meaning(
 
 
 def fold(odds: float) -> str:
-    """A ratio of odds for people, rounded up: three digits of what it is beyond 1.
+    """Return a ratio of odds for people, rounded up: three digits of its excess over 1.
 
     >>> fold(2.7182818), fold(1.010050167), fold(math.inf)
     ('2.72', '1.0101', 'infinity')
@@ -268,7 +270,7 @@ def fold(odds: float) -> str:
 
 
 def _how_rare(mechanism: Mechanism) -> str:
-    """Without a finite epsilon: the delta of epsilon = 1, which is less than the probability of odds above it."""
+    """Return the sentence for a mechanism without a finite epsilon: its delta at epsilon = 1."""
     verdict = verify(mechanism, mechanism.certificate.notion)
     delta = verdict.delta(1)
     settled = verdict.witness.other_probability == 0
@@ -284,10 +286,10 @@ def _how_rare(mechanism: Mechanism) -> str:
 
 
 def local_use(mechanism: Mechanism) -> str | None:
-    """What a person should know whose own value goes through a mechanism that was proved for counts; None if nothing.
+    """Return the warning for a mechanism for counts that is used on a person's value; None if it needs none.
 
-    A count mechanism hides one person in a count: true values that differ by one. Used on a person's own value, say 0
-    or 100 visits, it must hide any two values, and there its epsilon is ``m.local_epsilon``.
+    A count mechanism hides one person in a count: true values that differ by one. Used on a person's value, say 0 or
+    100 visits, it must hide any two values, with epsilon ``m.local_epsilon``.
     """
     if mechanism.certificate.notion != "central" or math.isinf(mechanism.certificate.epsilon):
         return None
@@ -305,15 +307,14 @@ def local_use(mechanism: Mechanism) -> str | None:
 
 @dataclass(frozen=True)
 class LocalGuarantee:
-    """What a person has whose own device uses a mechanism: epsilon between any two values (None where that is not
-    offered), and sentences that say it and what holds for values that are near each other."""
+    """The guarantee of a mechanism on people's values: the epsilon between any two values, or None, and sentences."""
 
     epsilon: float | None
     sentences: tuple[str, ...]
 
 
 def local_guarantee(mechanism: Mechanism) -> LocalGuarantee:
-    """What a mechanism guarantees on people's own values: between any two, and per unit of distance."""
+    """Return the guarantee of a mechanism on people's values: between any two, and per unit of distance."""
     epsilon: float | None = None
     try:
         epsilon = mechanism.local_epsilon
@@ -328,7 +329,7 @@ def local_guarantee(mechanism: Mechanism) -> LocalGuarantee:
     except Unsupported:
         return LocalGuarantee(epsilon, (between,))
     grid = space.as_grid
-    if epsilon is None and grid is not None:  # too many pairs of cells to look at
+    if epsilon is None and grid is not None:  # too many pairs of cells to compare
         epsilon = near * float(grid.distance(0, grid.size - 1)) * (1 + 2.0**-50)
         between = (
             f"Between any two true values epsilon is at most {_short(epsilon)}, that of opposite corners of the map."

@@ -1,9 +1,9 @@
 """Loading mechanisms from their files, and matrices from CSV.
 
-A mechanism file is JSON, versioned and exact: ``m.save(path)`` keeps a closed form as its exact parameters, everything
-else as its exact integers. Loading rebuilds the mechanism,
-has the judge look at it again, and refuses a file whose numbers do not prove what it claims. A digest finds damage that
-leaves a weaker claim true; it is not a signature, and the judge does not rely on it.
+A mechanism file is JSON, versioned and exact: ``m.save(path)`` stores the exact parameters of a closed form, and the
+exact integers of other mechanisms. Loading rebuilds the mechanism, has it judged again, and refuses a file whose
+numbers do not prove its claim. A digest detects damage that leaves a weaker claim true; it is not a signature, and the
+judge does not rely on it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .errors import Altered, DiscreetError, InvalidInput, NotPrivate, Unreadable
 from .exact.base import Kernel
 from .exact.kernels import kernel_from
 from .exact.rationals import claimed
-from .exact.tables import MOST_PLACES, Table
+from .exact.tables import MAX_TABLE_ENTRIES, Table
 from .matrix_text import matrix_from_text
 from .mechanism import FORMAT, VERSION, Mechanism, fingerprint
 from .mechanisms.building import rebuild_saved
@@ -43,12 +43,17 @@ from .strict_json import read_json
 def load(path: str | Path) -> Mechanism:
     """Read a mechanism from a file, rebuild it, and have the judge check its claim.
 
+    Parameters
+    ----------
+    path
+        A mechanism file (JSON), as :meth:`Mechanism.save` writes it.
+
     Raises
     ------
     UnreadableFile
-        When the file is not a mechanism, or of a newer version; ``Altered`` when it was damaged or changed.
+        If the file is not a mechanism, or of a newer version; ``Altered`` if it was damaged or changed.
     NotPrivate
-        When its numbers do not prove the privacy it claims.
+        If its numbers do not prove the privacy it claims.
 
     Examples
     --------
@@ -68,19 +73,19 @@ def load(path: str | Path) -> Mechanism:
 
 
 def mechanism_from_text(text: str | bytes, name: str) -> Mechanism:
-    """The mechanism that a file holds, rebuilt and checked as by :func:`load`; errors call it by the name."""
+    """Return the mechanism in a file, rebuilt and checked as by :func:`load`; errors call the file ``name``."""
     return rebuild(read_json(text, name, _hint_of_matrix(name)), name)
 
 
 def _hint_of_matrix(name: str) -> str:
-    """What to do instead, for somebody who gives a matrix where a mechanism belongs."""
+    """Return the advice for a user who gives a matrix instead of a mechanism."""
     if not name.lower().endswith((".csv", ".tsv", ".txt")):
         return f"A mechanism file is written by {call('m.save(path)', 'discreet design -o FILE')}."
     return "If it is a matrix, make a mechanism of it in Python: dc.from_matrix(matrix).save('m.json')"
 
 
 def rebuild(content: object, path: str) -> Mechanism:
-    """The mechanism that :meth:`Mechanism.to_json` wrote, proved again; ``path`` is what errors call it."""
+    """Return the mechanism from :meth:`Mechanism.to_json`, proved again; errors call it ``path``."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise UnreadableFile(f"{path} is not a mechanism file (its 'format' is not {FORMAT!r}).")
     if content.get("version") != VERSION:
@@ -108,10 +113,10 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
     if family == "product":
         factors = [rebuild(one, f"part {k} of the product") for k, one in enumerate(content["factors"], 1)]
         return reduce(mul, factors)
-    known = CLOSED_FORMS.get(family)
-    if known is not None and known.saved:
+    closed_form = CLOSED_FORMS.get(family)
+    if closed_form is not None and closed_form.saved:
         parameters = content["parameters"]
-        mechanism = rebuild_saved(known, parameters)
+        mechanism = rebuild_saved(closed_form, parameters)
         if "on" in parameters:
             space = space_from(parameters["on"])
             assert isinstance(space, Counts | Integers) and isinstance(parameters["clamp"], bool)
@@ -126,35 +131,35 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
         )
     inputs, outputs = space_from(content["inputs"]), space_from(content["outputs"])
     kernel = kernel_from(content["kernel"])
-    stated = content["certificate"]
-    delta = claimed(float(stated["delta"]))
-    epsilon = claimed(float(stated["epsilon"])) if delta else None
+    claim = content["certificate"]
+    delta = claimed(float(claim["delta"]))
+    epsilon = claimed(float(claim["epsilon"])) if delta else None
     _refuse_misfit(kernel, outputs)
-    proved = certify(kernel, inputs, stated["notion"], epsilon=epsilon, delta=delta)
+    proof = certify(kernel, inputs, claim["notion"], epsilon=epsilon, delta=delta)
     certificate = Certificate(
-        proved.notion,
-        float(stated["epsilon"]) if delta else proved.epsilon,  # what was just proved of these very numbers
-        float(stated["delta"]),
-        proved.ratio,
-        proved.how,  # what the judge found now; what the file says of itself is not proved
-        proved.tight,
-        {name: value for name, value in _figures(stated["details"]).items() if name not in _PROVED_ONLY},
+        proof.notion,
+        float(claim["epsilon"]) if delta else proof.epsilon,  # just proved for these numbers
+        float(claim["delta"]),
+        proof.ratio,
+        proof.how,  # from the judge; that of the file is not proved
+        proof.tight,
+        {name: value for name, value in _figures(claim["details"]).items() if name not in _PROVED_ONLY},
     )
     return Mechanism(inputs, outputs, kernel, certificate, str(family), _figures(content["parameters"], inputs))
 
 
-#: Figures that stand for a proof: a closed form has them proved, and no file can state them.
+#: Figures that only a closed form has, with a proof; those of a file are ignored.
 _PROVED_ONLY = ("zcdp_rho",)
 
 
-def _figures(stated: dict[str, Any], inputs: Space | None = None) -> dict[str, Any]:
-    """What a file states beside its proof: plain values only, and no text that could pretend to be ours.
+def _figures(figures: dict[str, Any], inputs: Space | None = None) -> dict[str, Any]:
+    """Return the further figures of a file: plain values only, and no text that could imitate a message.
 
-    The range that a mechanism was moved to is kept where it is that of its inputs.
+    The range that a mechanism was moved to is kept if it is that of its inputs.
     """
     return {
         name: value
-        for name, value in stated.items()
+        for name, value in figures.items()
         if re.fullmatch(r"[a-z0-9_]{1,40}", name)
         and (_is_plain(value) or (name == "on" and inputs is not None and value == inputs.to_json()))
     }
@@ -169,34 +174,34 @@ def _is_plain(value: object) -> bool:
 
 
 def _refuse_misfit(kernel: Kernel, outputs: Space) -> None:
-    """Refuse reports that are not the kernel's; the judge does the same for truths."""
+    """Refuse outputs that are not the reports of the kernel; the judge does the same for truths."""
     if not kernel.reports_fill(outputs.size, outputs.ends):
         raise Altered(f"the outputs {outputs!r} are not the reports of the kernel in the file.")
 
 
 def _compare(mechanism: Mechanism, content: dict[str, Any], path: str | Path) -> None:
-    """Refuse a file that claims more than its numbers prove, or describes another mechanism than it holds."""
-    stated, proved = content["certificate"], mechanism.certificate
-    odd = sorted({*content} ^ {*mechanism.to_json()}) or sorted({*stated} ^ {*proved.to_json()})
-    if odd:
-        raise Altered(f"{path}: the field {str(odd[0])[:40]!r} is missing, or no mechanism file has it.")
+    """Refuse a file that claims more than its numbers prove, or that describes another mechanism."""
+    claim, proof = content["certificate"], mechanism.certificate
+    unknown = sorted({*content} ^ {*mechanism.to_json()}) or sorted({*claim} ^ {*proof.to_json()})
+    if unknown:
+        raise Altered(f"{path}: the field {str(unknown[0])[:40]!r} is missing, or no mechanism file has it.")
     for name, space in (("inputs", mechanism.inputs), ("outputs", mechanism.outputs)):
         if content[name] != space.to_json():
             raise Altered(f"{path}: its {name} are not those of the mechanism it describes.")
-    epsilon = math.inf if stated["epsilon"] == "infinity" else float(stated["epsilon"])
-    ratio = None if stated["ratio"] is None else Fraction(stated["ratio"])
-    holds = stated["notion"] == proved.notion and epsilon >= proved.epsilon and float(stated["delta"]) >= proved.delta
-    if not holds or (ratio is not None and proved.ratio is not None and ratio < proved.ratio):
+    epsilon = math.inf if claim["epsilon"] == "infinity" else float(claim["epsilon"])
+    ratio = None if claim["ratio"] is None else Fraction(claim["ratio"])
+    holds = claim["notion"] == proof.notion and epsilon >= proof.epsilon and float(claim["delta"]) >= proof.delta
+    if not holds or (ratio is not None and proof.ratio is not None and ratio < proof.ratio):
         raise NotPrivate(
-            f"{path} claims {stated['notion']} epsilon = {stated['epsilon']}, delta = {stated['delta']}, but its "
-            f"numbers prove {proved}. The file is damaged or was altered."
+            f"{path} claims {claim['notion']} epsilon = {claim['epsilon']}, delta = {claim['delta']}, but its "
+            f"numbers prove {proof}. The file is damaged or was altered."
         )
 
 
 def _check_properties(mechanism: Mechanism, path: str | Path) -> None:
-    """A designed mechanism names the properties it was designed for: its numbers must still have them."""
+    """Refuse a designed mechanism whose numbers do not have the properties it was designed for."""
     codes = mechanism.parameters.get("properties") if mechanism.family == "designed" else None
-    if not codes or (mechanism.inputs.size or 0) ** 2 > MOST_PLACES:  # beyond it only closed forms, by their lemmas
+    if not codes or (mechanism.inputs.size or 0) ** 2 > MAX_TABLE_ENTRIES:  # larger ones are closed forms
         return
     for code, result in check(mechanism, codes).items():
         if not result.holds:
@@ -204,64 +209,65 @@ def _check_properties(mechanism: Mechanism, path: str | Path) -> None:
 
 
 def _check_design(mechanism: Mechanism, path: str | Path) -> None:
-    """Refuse a design that states what its numbers contradict: its largest count, its privacy or its cost."""
+    """Refuse a design whose numbers contradict its largest count, its privacy or its cost."""
     if mechanism.family != "designed":
         return
-    stated, details, ratio = mechanism.parameters, mechanism.certificate.details, mechanism.certificate.ratio
-    if type(stated.get("n")) is not int or stated["n"] != (mechanism.inputs.size or 0) - 1:
-        raise Altered(f"{path} states n = {stated.get('n')}, but its counts end elsewhere.")
-    if ratio is not None and Fraction(str(stated["alpha"])) * ratio > 1:
-        raise Altered(f"{path} states alpha = {stated['alpha']}, and its numbers do not have it.")
+    parameters, details, ratio = mechanism.parameters, mechanism.certificate.details, mechanism.certificate.ratio
+    if type(parameters.get("n")) is not int or parameters["n"] != (mechanism.inputs.size or 0) - 1:
+        raise Altered(f"{path} states n = {parameters.get('n')}, but its counts end elsewhere.")
+    if ratio is not None and Fraction(str(parameters["alpha"])) * ratio > 1:
+        raise Altered(f"{path} states alpha = {parameters['alpha']}, and its numbers do not have it.")
     costs = [float(Fraction(str(details[name]))) for name in ("cost", "cost_about") if name in details]
     if details.get("least", 0.0) > min(costs, default=math.inf) * (1 + 1e-12) + 1e-12:
         raise Altered(f"{path} states {details['least']} as the least cost, but its own cost is lower.")
     if _has_known_cost(mechanism):
-        again = utility.cost(mechanism, str(stated["loss"]), worst_case=stated["prior"] == "worst case")
-        if not all(math.isclose(again, cost, rel_tol=1e-9, abs_tol=1e-12) for cost in costs):
+        recomputed = utility.cost(mechanism, str(parameters["loss"]), worst_case=parameters["prior"] == "worst case")
+        if not all(math.isclose(recomputed, cost, rel_tol=1e-9, abs_tol=1e-12) for cost in costs):
             raise Altered(f"{path} states a cost that is not that of its numbers.")
 
 
 def _has_known_cost(mechanism: Mechanism) -> bool:
-    """Whether the cost of a design can be worked out from its file; a prior of one's own is not in it."""
-    stated, size = mechanism.parameters, mechanism.inputs.size or 0
-    known = stated.get("prior") in ("uniform", "worst case") and re.fullmatch(r"L[0-9_]+", str(stated.get("loss")))
-    return bool(known) and size**2 <= MOST_PLACES
+    """Return whether the cost of a design can be computed from its file, which does not hold a user's prior."""
+    parameters, size = mechanism.parameters, mechanism.inputs.size or 0
+    if parameters.get("prior") not in ("uniform", "worst case") or size**2 > MAX_TABLE_ENTRIES:
+        return False
+    return bool(re.fullmatch(r"L[0-9_]+", str(parameters.get("loss"))))
 
 
 def _unproved(mechanism: Mechanism, content: Mapping[str, Mapping[str, object]]) -> tuple[str, ...]:
-    """The names of what a file with a kernel states and nobody proved again.
+    """Return the names of the values in a file with a kernel that were not proved again.
 
-    That no mechanism costs less needs a linear program. What the file says of its proof (``how``, ``tight``, ``ratio``)
-    is compared with the proof made as it was read.
+    A proof that no mechanism costs less needs a linear program. The parts of the certificate (``how``, ``tight``,
+    ``ratio``) are compared with the proof made when the file was read.
     """
-    proved = {"on"}
+    checked = {"on"}
     if mechanism.family == "designed":
-        proved |= {"n", "properties"} | (
+        checked |= {"n", "properties"} | (
             {"loss", "prior", "cost", "cost_about"} if _has_known_cost(mechanism) else set()
         )
-    stated = ("family", *mechanism.parameters, *mechanism.certificate.details)
+    names = ("family", *mechanism.parameters, *mechanism.certificate.details)
     of_proof = [
         name for name in _differing(content["certificate"], mechanism.certificate.to_json()) if name != "details"
     ]
-    return tuple(dict.fromkeys((*(name for name in stated if name not in proved), *of_proof)))
+    return tuple(dict.fromkeys((*(name for name in names if name not in checked), *of_proof)))
 
 
 def _restated(mechanism: Mechanism, content: Mapping[str, Mapping[str, object]]) -> tuple[str, ...]:
-    """The names of what the file of a closed form states otherwise than the mechanism rebuilt from its parameters."""
+    """Return the names of values in the file of a closed form that differ from those of the rebuilt mechanism."""
     names: list[str] = []
     for part in ("parameters", "certificate"):
-        proved = mechanism.to_json()[part]
-        assert isinstance(proved, dict)
-        names += _differing(content[part], proved)
+        rebuilt = mechanism.to_json()[part]
+        assert isinstance(rebuilt, dict)
+        names += _differing(content[part], rebuilt)
     return tuple(names)
 
 
-def _differing(stated: Mapping[str, object], proved: Mapping[str, object]) -> list[str]:
-    """Return the names of values that a file states otherwise than they were proved, compared as they are written."""
+def _differing(claimed: Mapping[str, object], proof: Mapping[str, object]) -> list[str]:
+    """Return the names of values that differ, compared as JSON text."""
     return [
         name
-        for name in {**stated, **proved}
-        if json.dumps(stated.get(name), sort_keys=True) != json.dumps(proved.get(name), sort_keys=True)
+        for name in {**claimed, **proof}
+        if json.dumps(claimed.get(name), sort_keys=True) != json.dumps(proof.get(name), sort_keys=True)
     ]
 
 
@@ -269,14 +275,14 @@ def _differing(stated: Mapping[str, object], proved: Mapping[str, object]) -> li
 
 
 def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
-    """A matrix of probabilities from a text file, exactly: a line for each truth, a column for each report.
+    """Read a matrix of probabilities exactly from a text file: a line for each truth, a column for each report.
 
-    What may be in it, see :func:`discreet.matrix_text.matrix_from_text`.
+    See :func:`discreet.matrix_text.matrix_from_text` for the format.
 
     Returns
     -------
     table, notes
-        The exact table, and what had to be said about it: a heading left out, rows that had to be normalised.
+        The exact table, and notes about it: a heading left out, normalised rows.
     """
     try:
         data = Path(path).read_bytes()
@@ -291,12 +297,12 @@ def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
 
 
 def read_subject(path: str | Path) -> tuple[Mechanism | Table | PTable, tuple[str, ...]]:
-    """Whatever can be judged: a mechanism file, a matrix (text or .npy) or a p-table, recognised by its content.
+    """Read any file that can be judged: a mechanism, a matrix (text or .npy) or a p-table, recognised by its content.
 
     Returns
     -------
     subject, notes
-        The mechanism, the exact table or the p-table, and what had to be said about it.
+        The mechanism, the exact table or the p-table, and notes about it.
     """
     file = Path(path)
     if file.suffix.lower() == ".npy" and file.is_file():
@@ -324,7 +330,7 @@ def _of_no_known_ending(file: Path) -> tuple[Mechanism | Table | PTable, tuple[s
 
 
 def subject_from_text(data: bytes, name: str) -> tuple[Mechanism | Table | PTable, tuple[str, ...]]:
-    """The same from what was read elsewhere, such as standard input; errors call it by the name."""
+    """Return the same from bytes, such as those of standard input; errors call the file ``name``."""
     refuse_foreign(data, name)
     try:
         text = data.decode("utf-8-sig")
@@ -347,16 +353,16 @@ def _is_ptable(file: Path) -> bool:
     try:
         return recognise(file.read_text(encoding="utf-8-sig"), file.suffix) is not None
     except (OSError, UnicodeDecodeError):
-        return False  # who reads it next says what is wrong
+        return False  # the next reader reports the problem
 
 
 # ------------------------------------------------------------------------------------------------ other programs' files
 
 
 def _read_npy(file: Path) -> tuple[Table, tuple[str, ...]]:
-    """A matrix that NumPy saved. Python objects in it, which can run code, are not read."""
+    """Read a matrix in a NumPy file. Python objects in it, which can run code, are not read."""
     try:
-        # mapped, because a few bytes can state terabytes: memory is taken for what the file has
+        # mapped, because a few bytes can state terabytes: memory is used only for the size of the file
         return read_matrix(np.load(file, mmap_mode="r", allow_pickle=False))
     except InvalidInput as problem:
         raise UnreadableFile.because(str(file), problem) from None
@@ -369,7 +375,7 @@ def _read_npy(file: Path) -> tuple[Table, tuple[str, ...]]:
 _AS_CSV = "Save the sheet as CSV, and give that: {csv}"
 _AS_TEXT = "Save the matrix as text: np.savetxt({csv!r}, matrix, fmt='%s', delimiter=',')"
 
-#: How the files of other programs begin, what they are, and what to do with them.
+#: The first bytes of the files of other programs, their kinds, and the advice for each.
 _FOREIGN = (
     (b"\x93NUMPY", "is a NumPy array.", "Give it a name that ends in .npy"),
     (b"PAR1", "is a Parquet file.", "Save the matrix as text: df.to_csv({csv!r}, index=False, header=False)"),
@@ -382,7 +388,7 @@ _ARRAYS = "is an archive of NumPy arrays.", "Save the matrix by itself: np.save(
 _BUNDLE = "is a zip archive.", "Unpack it, then verify the folder: a bundle is re-checked as a folder"
 _ARCHIVE = "is a zip archive.", "Unpack it first, and give what is in it: a file, or the folder of a bundle"
 
-#: What stands in zip archives without being compressed, most of it names of files, and what such an archive is.
+#: Uncompressed bytes in zip archives, mostly names of files, with the kind of such an archive and the advice.
 _ZIPPED = (
     (b"[Content_Types].xml", ("is an Excel file.", _AS_CSV)),
     (b"opendocument.spreadsheet", ("is a spreadsheet.", _AS_CSV)),
@@ -391,26 +397,26 @@ _ZIPPED = (
 
 
 def refuse_foreign(data: bytes, name: str) -> None:
-    """Refuse a file of another program by what it begins with, and say what to do with it.
+    """Refuse a file of another program by its first bytes, with advice.
 
     Parameters
     ----------
     data
-        What is in the file.
+        The content of the file.
     name
-        What errors call it.
+        Its name in errors.
     """
     csv_name = str(Path(name).with_suffix(".csv").name) if name.strip("-") else "matrix.csv"
-    found = next(((what, advice) for begin, what, advice in _FOREIGN if data.startswith(begin)), None)
+    kind = next(((what, advice) for begin, what, advice in _FOREIGN if data.startswith(begin)), None)
     if data.startswith(b"PK\x03\x04"):
-        found = _zipped(data)
-    if found is not None:
-        what, advice = found
+        kind = _zipped(data)
+    if kind is not None:
+        what, advice = kind
         raise UnreadableFile(f"{name} {what}", advice.format(csv=csv_name, name=name))
 
 
 def _zipped(data: bytes) -> tuple[str, str]:
-    """What a zip archive is."""
+    """Return the kind of a zip archive, and the advice for it."""
     if b".npy" in data[:100]:
         return _ARRAYS
-    return next((found for mark, found in _ZIPPED if mark in data), _ARCHIVE)
+    return next((kind for mark, kind in _ZIPPED if mark in data), _ARCHIVE)

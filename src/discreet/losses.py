@@ -1,6 +1,6 @@
-"""Losses: what a wrong report costs. Every loss is defined once, here.
+"""Losses: the cost of a wrong report. Every loss is defined once, here.
 
-The same object is the objective of a linear program, the yardstick of a reported cost and a plain name in a sentence.
+The same object is the objective of a linear program, the measure of a reported cost and a name in a sentence.
 
 =================  =================================  ==============================================
 loss               value for truth i and report j     in words
@@ -11,6 +11,7 @@ loss               value for truth i and report j     in words
 ``beyond(d)``      1 if \\|i - j\\| > d, else 0         off by more than d (``"L0_d"`` in [C])
 ``power(p)``       \\|i - j\\|^p                        L0, L1 and L2 are p = 0, 1 and 2
 ``matrix(L)``      L[i, j]                            any losses, one row per truth
+``function(f)``    f(truth, report)                   any losses, from a function of two values
 =================  =================================  ==============================================
 
 On a grid \\|i - j\\| is the distance between centres; on labels it is 0 or 1. Values are exact fractions wherever the
@@ -28,21 +29,27 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from .errors import ON_A_RANGE, InvalidInput, Unsupported, WrongType, meant
+from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported, WrongType, meant
 from .exact.arrays import Array, FloatArray, IntArray
 from .exact.rationals import Number, as_fraction
+from .exact.tables import refuse_large
 from .spaces import Counts, Integers, Space
 
-__all__ = ["L0", "L1", "L2", "Loss", "beyond", "matrix", "power", "resolve", "squared_distances"]
+__all__ = ["L0", "L1", "L2", "Loss", "beyond", "function", "matrix", "power", "resolve", "squared_distances"]
+
+#: The loss of a true and a reported value, as a number.
+LossFunction: TypeAlias = Callable[[Any, Any], object]
 
 
 class Loss(ABC):
-    """What it costs to report j when the truth is i. Rows are truths and columns are reports, as everywhere.
+    """The cost of reporting j when the truth is i. Rows are truths and columns are reports, as everywhere.
 
     Examples
     --------
@@ -63,26 +70,34 @@ class Loss(ABC):
     @property
     @abstractmethod
     def symmetric(self) -> bool:
-        """Whether counting from the other end changes nothing: loss(n-i, n-j) = loss(i, j)."""
+        """True if the loss equals its mirror image: loss(n-i, n-j) = loss(i, j)."""
 
     @property
     @abstractmethod
     def nondecreasing(self) -> bool:
-        """Whether, for every truth, the loss is a function of the distance \\|i - j\\| that never falls."""
+        """True if, for every truth, the loss is a nondecreasing function of the distance \\|i - j\\|."""
 
     @abstractmethod
     def exact(self, i: int, j: int, space: Space | None = None) -> Fraction:
-        """The exact loss of reporting index j when the truth has index i (in counts, unless a space is given)."""
+        """Return the exact loss of reporting index j when the truth has index i (of counts without a space)."""
 
     @abstractmethod
     def levels(self, inputs: Space, outputs: Space) -> tuple[tuple[Fraction | float, ...], IntArray]:
-        """The distinct values and, for every (truth, report), the number of its value.
+        """Return the distinct values and, for every (truth, report), the index of its value.
 
-        A value is a Fraction where the loss is rational there, and a float where it is not.
+        A value is a Fraction if the loss is rational there, and a float otherwise.
         """
 
+    def by_distance(self, n: int) -> list[Fraction | float] | None:
+        """Return the loss at the distances 0..n between counts; None if it depends on more than the distance."""
+        return None
+
+    def on(self, inputs: Space, outputs: Space) -> Loss:
+        """Return the loss for these true and reported values: itself, if it is the same for all."""
+        return self
+
     def of(self, inputs: Space, outputs: Space) -> FloatArray:
-        """The matrix of losses, as floats: one row per truth, one column per report."""
+        """Return the matrix of losses, as floats: one row per truth, one column per report."""
         try:
             values, codes = self.levels(inputs, outputs)
             return np.array([float(v) for v in values])[codes]
@@ -92,7 +107,7 @@ class Loss(ABC):
             ) from None
 
     def exact_levels(self, inputs: Space, outputs: Space) -> tuple[tuple[Fraction, ...], IntArray]:
-        """:meth:`levels` where every value is rational; refuses otherwise."""
+        """Return :meth:`levels` if every value is rational; refuse otherwise."""
         values, codes = self.levels(inputs, outputs)
         exact = tuple(v for v in values if isinstance(v, Fraction))
         if len(exact) != len(values):
@@ -111,9 +126,9 @@ def _irrational(loss: Loss, space: Space) -> Unsupported:
 
 
 def squared_distances(inputs: Space, outputs: Space) -> IntArray:
-    """The integers k[i, j] for which the distance from truth i to report j is ``outputs.unit * sqrt(k[i, j])``.
+    """Return the integers k[i, j] for which the distance from truth i to report j is ``outputs.unit * sqrt(k[i, j])``.
 
-    Both must be counts, or both the same grid or labels: there is no distance from a label to a count.
+    Both must be counts, or both the same grid or labels: a label has no distance from a count.
 
     Examples
     --------
@@ -134,7 +149,7 @@ def squared_distances(inputs: Space, outputs: Space) -> IntArray:
 
 
 class _DistanceLoss(Loss):
-    """A loss that looks at the distance only."""
+    """A loss that depends only on the distance."""
 
     @property
     def symmetric(self) -> bool:
@@ -146,7 +161,10 @@ class _DistanceLoss(Loss):
 
     @abstractmethod
     def at(self, unit: Fraction, k: int) -> Fraction | float:
-        """The loss at the distance ``unit * sqrt(k)``."""
+        """Return the loss at the distance ``unit * sqrt(k)``."""
+
+    def by_distance(self, n: int) -> list[Fraction | float] | None:
+        return [self.at(Fraction(1), d * d) for d in range(n + 1)]
 
     def exact(self, i: int, j: int, space: Space | None = None) -> Fraction:
         values = Integers() if space is None else space
@@ -215,14 +233,16 @@ class _Beyond(_DistanceLoss):
 
 
 @dataclass(frozen=True, eq=False)
-class _Matrix(Loss):
-    """Losses given one by one."""
+class _MatrixLoss(Loss):
+    """A loss from a matrix."""
 
     values: Array = field(repr=False)
+    #: Its name: that of the function it was made from, if it was.
+    title: str = "matrix"
 
     @property
     def name(self) -> str:
-        return "matrix"
+        return self.title
 
     @property
     def sentence(self) -> str:
@@ -267,6 +287,60 @@ class _Matrix(Loss):
         return self.values.astype(np.float64)
 
 
+@dataclass(frozen=True)
+class _FunctionLoss(Loss):
+    """Losses as a function of the true and the reported value. What it is like shows on values only (:meth:`on`)."""
+
+    function: LossFunction = field(repr=False)
+    title: str
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+    @property
+    def sentence(self) -> str:
+        return f"the function {self.title} of the true and the reported value"
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    @property
+    def nondecreasing(self) -> bool:
+        return False
+
+    def exact(self, i: int, j: int, space: Space | None = None) -> Fraction:
+        values = Integers() if space is None else space
+        return as_fraction(self._at(values.value(i), values.value(j)), "a loss")
+
+    def _at(self, truth: object, report: object) -> int | float | Fraction:
+        loss = self.function(truth, report)
+        if isinstance(loss, bool | np.bool_):
+            return int(loss)
+        if not isinstance(loss, int | float | Fraction | np.integer | np.floating) or not math.isfinite(loss):
+            raise WrongType.must_be(
+                "loss", "a function that returns a finite number for every truth and report", InWords(f"{loss!r}")
+            )
+        return loss.item() if isinstance(loss, np.generic) else loss
+
+    def on(self, inputs: Space, outputs: Space) -> Loss:
+        if inputs.size is None or outputs.size is None:
+            raise Unsupported(
+                "a function of values needs finitely many of them; these have no end.", f"Use {ON_A_RANGE} first."
+            )
+        refuse_large(inputs.size, outputs.size)
+        reports = [outputs.value(j) for j in range(outputs.size)]
+        table = [[self._at(inputs.value(i), report) for report in reports] for i in range(inputs.size)]
+        return _MatrixLoss(_as_matrix(table), self.title)
+
+    def levels(self, inputs: Space, outputs: Space) -> tuple[tuple[Fraction | float, ...], IntArray]:
+        return self.on(inputs, outputs).levels(inputs, outputs)
+
+    def of(self, inputs: Space, outputs: Space) -> FloatArray:
+        return self.on(inputs, outputs).of(inputs, outputs)
+
+
 # ------------------------------------------------------------------------------------------------ building losses
 
 #: Wrong or not: 1 for every report that is not the truth.
@@ -277,12 +351,12 @@ L1: Loss = _Power(Fraction(1))
 L2: Loss = _Power(Fraction(2))
 
 
-#: Powers of distances are written out exactly up to this one.
-LARGEST_POWER = 1000
+#: Largest power of distances that is computed exactly.
+MAX_POWER = 1000
 
 
 def power(p: Number) -> Loss:
-    """The p-th power of the distance, \\|i - j\\|^p, for any p >= 0 (with 0^0 = 0, so that ``power(0)`` is L0).
+    """Return the p-th power of the distance, \\|i - j\\|^p, for any p >= 0 (with 0^0 = 0: ``power(0)`` is L0).
 
     Examples
     --------
@@ -294,13 +368,13 @@ def power(p: Number) -> Loss:
         raise InvalidInput.must_be(
             "p", "0 or more, or errors would cost less the larger they are", p, meaning="the power"
         )
-    if exponent > LARGEST_POWER:
-        raise InvalidInput.must_be("p", f"at most {LARGEST_POWER}", p, meaning="the power")
+    if exponent > MAX_POWER:
+        raise InvalidInput.must_be("p", f"at most {MAX_POWER}", p, meaning="the power")
     return _Power(exponent)
 
 
 def beyond(d: Number) -> Loss:
-    """1 for reports further than d from the truth, else 0; [C]'s L0_d. On a grid d is in the unit of its cells.
+    """Return the loss of 1 for reports further than d from the truth, else 0; [C]'s L0_d. On a grid d is in its unit.
 
     Examples
     --------
@@ -314,10 +388,10 @@ def beyond(d: Number) -> Loss:
 
 
 def matrix(losses: object) -> Loss:
-    """Any losses: L[i, j] is the cost of reporting j when the truth is i.
+    """Return a loss from a matrix: L[i, j] is the cost of reporting j when the truth is i.
 
-    Integers and Fractions are taken as they are. In exact answers a float means the simplest rational that rounds to
-    it, so .1 is 1/10.
+    Integers and Fractions are exact. In exact answers a float means the simplest rational that rounds to it, so .1 is
+    1/10.
 
     Examples
     --------
@@ -325,6 +399,10 @@ def matrix(losses: object) -> Loss:
     >>> late.exact(2, 0), late.symmetric
     (Fraction(5, 1), False)
     """
+    return _MatrixLoss(_as_matrix(losses))
+
+
+def _as_matrix(losses: object) -> Array:
     if isinstance(losses, np.ma.MaskedArray):
         raise WrongType("a matrix of losses must not be masked.", "Fill in the missing losses.", argument="losses")
     try:
@@ -339,20 +417,41 @@ def matrix(losses: object) -> Loss:
             argument="losses",
         )
     if values.dtype.kind == "O":
-        listed = [[as_fraction(v, "a loss") for v in row] for row in values]
+        exact = [[as_fraction(v, "a loss") for v in row] for row in values]
         values = np.empty(values.shape, dtype=object)
-        values[:] = listed
+        values[:] = exact
     elif not np.all(np.isfinite(values)):
         i, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
         raise InvalidInput(
             f"losses must be finite numbers; the loss of truth {i}, report {j} is {values[i, j]}.", argument="losses"
         )
     values.flags.writeable = False
-    return _Matrix(values)
+    return values
+
+
+def function(loss: LossFunction, name: str | None = None) -> Loss:
+    """Return any loss from a function of the true and the reported value.
+
+    Parameters
+    ----------
+    loss
+        A function ``loss(truth, report)`` of two values (counts, labels, cells), which returns a number: exactly an
+        integer or a Fraction, otherwise a float.
+    name
+        Its name in tables; by default that of the function.
+
+    Examples
+    --------
+    >>> too_low = function(lambda truth, report: max(0, truth - report), "too low")
+    >>> too_low.name, too_low.exact(3, 1), too_low.exact(1, 3)
+    ('too low', Fraction(2, 1), Fraction(0, 1))
+    """
+    title = name or str(getattr(loss, "__name__", type(loss).__name__))
+    return _FunctionLoss(loss, "loss" if title == "<lambda>" else title)
 
 
 def resolve(loss: object) -> Loss:
-    """The loss that is meant: a Loss, a name ("L0", "L1", "L2", "L3", "L0_1" for beyond(1)), or a matrix of losses.
+    """Return the loss from a Loss, a name ("L0", "L1", "L2", "L3", "L0_1" for beyond(1)), a matrix or a function.
 
     Examples
     --------
@@ -362,15 +461,13 @@ def resolve(loss: object) -> Loss:
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str):
-        named = re.fullmatch(r"\s*[Ll](0[_-])?(\d+(?:[./]\d+)?)\s*", loss)
-        if named is not None:
-            return beyond(named[2]) if named[1] else power(named[2])
+        match = re.fullmatch(r"\s*[Ll](0[_-])?(\d+(?:[./]\d+)?)\s*", loss)
+        if match is not None:
+            return beyond(match[2]) if match[1] else power(match[2])
     elif isinstance(loss, np.ndarray | list | tuple):
         return matrix(loss)
     elif callable(loss):
-        raise WrongType.must_be(
-            "loss", "a name or a loss, not a function", loss, "Fill a matrix with it and give losses.matrix(L)."
-        )
+        return function(loss)
     raise InvalidInput(
         f"{loss!r} is not a loss.",
         "Give 'L0' (wrong or not), 'L1' (absolute error), 'L2' (squared error), 'L0_1' (off by more than 1), 'L3' "

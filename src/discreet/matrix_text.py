@@ -1,4 +1,4 @@
-"""Matrices of probabilities as people write them in text files."""
+"""Reading matrices of probabilities from text files."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from .privacy.matrices import ROW_TOLERANCE, Names, are_consecutive, read_matrix
 def matrix_from_text(text: str, path: str) -> tuple[Table, tuple[str, ...]]:
     """Read a matrix of probabilities exactly: a line for each truth, a column for each report.
 
-    Decimals ("0.25", "1e-9") and fractions ("1/3") are taken as they are written. A first line without any number, or
-    with consecutive numbers of the reports behind a word or an empty cell, is a heading; names of truths in the first
-    column need such a heading, and may be numbers; names other than consecutive numbers are labels. Commas, semicolons
-    and tabs separate, or blanks where there is none of these. Anything else that is not a number is refused.
+    Decimals ("0.25", "1e-9") and fractions ("1/3") are exact. A first line without any number, or with consecutive
+    numbers of the reports after a word or an empty cell, is a heading; names of truths in the first column need such a
+    heading, and may be numbers; names other than consecutive numbers are labels. Commas, semicolons and tabs separate,
+    or blanks in a file without these. Any other cell that is not a number is refused.
 
     Parameters
     ----------
     text
-        The text of such a file.
+        The text of the file.
     path
-        What errors call it.
+        Its name in errors.
 
     Returns
     -------
     table, notes
-        The exact table, and what had to be said about it: a heading left out, rows that had to be normalised.
+        The exact table, and notes about it: a heading left out, normalised rows.
     """
     lines = _cells(text)
     numbered = [(number, line) for number, line in enumerate(lines, 1) if any(line)]
@@ -71,7 +71,7 @@ def matrix_from_text(text: str, path: str) -> tuple[Table, tuple[str, ...]]:
 def _names_truths(heading: list[str], lines: list[list[str]]) -> bool:
     """Return whether the first column names the truths, below a heading in words.
 
-    Names may be numbers: then the cell above them is empty or missing, or lines add up to 1 without them alone.
+    Names may be numbers: then the cell above them is empty or missing, or lines add up to 1 only without them.
     """
     if not any(_is_number(line[0]) for line in lines):
         return True
@@ -84,12 +84,12 @@ def _adds_up(cells: list[str]) -> bool:
     return all(map(_is_number, cells)) and abs(sum(map(Fraction, cells), Fraction(-1))) <= ROW_TOLERANCE
 
 
-#: A probability with more letters than this is a mistake.
-LONGEST_NUMBER = 4000
+#: Maximum number of letters of a probability.
+MAX_NUMBER_LETTERS = 4000
 
 
 def _cells(text: str) -> list[list[str]]:
-    """The cells of each line, separated by tabs, semicolons or commas, or by blanks where there is none of these."""
+    """Return the cells of each line, separated by tabs, semicolons or commas, or by blanks in a text without these."""
     separator = next((mark for mark in ("\t", ";", ",") if mark in text), None)
     if separator is None:
         return [line.split() for line in text.splitlines()]
@@ -100,8 +100,8 @@ def _cells(text: str) -> list[list[str]]:
 
 
 def _is_number(cell: str) -> bool:
-    """Whether a cell is a number that can be worked with: writing out 1e99999999 would take forever."""
-    if len(cell) > LONGEST_NUMBER or re.search(r"[eE][+-]?0*\d{4,}\s*$", cell):
+    """Return whether a cell is a number of sensible size, unlike 1e99999999."""
+    if len(cell) > MAX_NUMBER_LETTERS or re.search(r"[eE][+-]?0*\d{4,}\s*$", cell):
         return False
     try:
         Fraction(cell)

@@ -1,4 +1,4 @@
-"""The mechanism: the one noun that crosses rooms.
+"""The mechanism: the one object that all packages share.
 
 A space of true values, a space of reported values, and the exact probability of each report given each truth. Rows are
 truths and columns are reports, everywhere.
@@ -22,31 +22,32 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported, WrongType
-from .exact.arrays import FloatArray, as_floats
+from .exact.arrays import Array, FloatArray, as_floats
 from .exact.base import Kernel
-from .exact.bits import Bits, SecureBits, SeededBits
-from .exact.integers import is_integer
+from .exact.bits import Bits, SecureBits, seeded_bits
+from .exact.integers import is_integer, positive_integer
 from .exact.kernels import Noise
 from .exact.products.kernel import Product
 from .exact.rationals import claimed, text_up
-from .exact.sampling import CHUNK, Sampler
+from .exact.sampling import DRAWS_PER_CHUNK, Sampler
+from .lists import is_list, read_list
 from .privacy.certificate import Certificate, certify, certify_at
 from .privacy.notions import BETWEEN
 from .privacy.verify import verify
-from .report import Fact, Json, Picture, Report, Result, Section, Terms
+from .report import MAX_REPR, Fact, Json, Picture, Report, Result, Section, Terms, one_line
 from .spaces import Counts, Integers, ProductSpace, Space, completed, space_from
 
 _SECURE = SecureBits()
 
-#: Up to so many true values a report shows all probabilities.
-_MOST_SHOWN = 60
+#: Maximum number of truths and of reports for which a report shows all probabilities.
+_MAX_SHOWN = 60
 
-#: What a mechanism file says it is.
+#: The format and the version in a mechanism file.
 FORMAT, VERSION = "discreet mechanism", 1
 
 
 def fingerprint(content: Mapping[str, object]) -> str:
-    """A digest of everything else in a file, whatever its layout. It finds damage; it is no signature."""
+    """Return a digest of the rest of a file, independent of its layout. It detects damage and is not a signature."""
     rest = {key: value for key, value in content.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -56,7 +57,7 @@ class Mechanism(Result):
     """A proved mechanism: true value in, report out.
 
     Made by the families (:func:`discreet.geometric` and the others), :func:`discreet.from_matrix` and
-    :func:`discreet.load`, which have the judge look at it and hand it its certificate.
+    :func:`discreet.load`, which get its certificate from the judge.
 
     Attributes
     ----------
@@ -65,13 +66,13 @@ class Mechanism(Result):
     kernel
         The exact object that is sampled.
     certificate
-        What was proved.
+        The proved guarantee.
     family, parameters
-        How it was made; ``parameters`` are exact, so that a file can hold them instead of the whole table.
+        Its family and the exact parameters, which a file can hold instead of the whole table.
     closed_form
-        Whether family and parameters say everything, so that a file need not hold the exact integers.
+        True if family and parameters determine it, so that a file does not hold the exact integers.
     factors
-        The mechanisms that a product was made of (``m1 * m2``); none for others.
+        The mechanisms of a product (``m1 * m2``); empty for others.
 
     Examples
     --------
@@ -96,7 +97,7 @@ class Mechanism(Result):
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: samplers and matrices are made again where they are needed."""
+        """Return only the fields: samplers and matrices are made again when needed."""
         state = {f.name: getattr(self, f.name) for f in fields(self)}
         return {**state, "parameters": dict(self.parameters)}
 
@@ -105,9 +106,9 @@ class Mechanism(Result):
         self.__post_init__()
 
     def __eq__(self, other: object) -> bool:
-        """Equal are mechanisms on the same values, with the same exact numbers, of which the same was proved.
+        """Return whether the other mechanism has the same values, exact numbers and guarantee.
 
-        How they were made does not matter: ``geometric(5, epsilon=1).on(Counts(9)) == geometric(9, epsilon=1)``.
+        The family does not matter: ``geometric(5, epsilon=1).on(Counts(9)) == geometric(9, epsilon=1)``.
         """
         if not isinstance(other, Mechanism):
             return NotImplemented
@@ -116,33 +117,33 @@ class Mechanism(Result):
         )
 
     def __hash__(self) -> int:
-        return hash(self._guarantee)  # without the numbers, which may be many: equal ones still hash alike
+        return hash(self._guarantee)  # without the numbers, which may be many
 
     @property
     def _guarantee(self) -> tuple[Any, ...]:
-        """The values it is for, and what was proved."""
+        """The spaces and the proved guarantee."""
         return self.inputs, self.outputs, self.certificate.notion, self.certificate.epsilon, self.certificate.delta
 
     # ---------------------------------------------------------------- probabilities
 
     def probability(self, x: object, y: object) -> Fraction | float:
-        """P(report y | truth x): exact where it is rational, a double for the discrete Gaussian."""
+        """Return P(report y | truth x): exact if rational, a double for the discrete Gaussian."""
         i, j = self.inputs.index(x), self.outputs.index(y)
         return self.kernel.probability(i, j) if self.kernel.rational else self.kernel.approximate(i, j)
 
     @cached_property
     def matrix(self) -> FloatArray:
-        """All probabilities as doubles, a row for each truth (read-only, made when first asked for)."""
+        """All probabilities as doubles, a row for each truth (read-only, computed on first use)."""
         matrix = self.kernel.matrix()
         matrix.flags.writeable = False
         return matrix
 
     def forward(self, distribution: ArrayLike) -> FloatArray:
-        """The distribution of reports when truths have this one: p P, without the matrix where structure allows."""
+        """Return the distribution of reports when truths have this one: p P, without the matrix if possible."""
         return self.kernel.forward(self._vector(distribution, self.inputs, "a distribution of truths"))
 
     def backward(self, values: ArrayLike) -> FloatArray:
-        """For each truth, the mean of these values of the report: P v, without the matrix where structure allows."""
+        """Return, for each truth, the mean of these values of the report: P v, without the matrix if possible."""
         return self.kernel.backward(self._vector(values, self.outputs, "values of the reports"))
 
     @staticmethod
@@ -184,25 +185,45 @@ class Mechanism(Result):
             return self.outputs.value(self._sampler.draw_one(self.inputs.index(x), _SECURE))
         return self._draw(x, _SECURE)
 
-    def simulate(self, x: object, *, seed: int) -> Any:
-        """Like :meth:`release`, from a seed: for experiments. The same seed gives the same reports everywhere."""
-        return self._draw(x, SeededBits(seed))
+    def simulate(self, x: object, *, seed: int | np.random.Generator, size: int | tuple[int, ...] | None = None) -> Any:
+        """Draw as :meth:`release`, from a seed, for experiments.
 
-    def _draw(self, x: object, bits: Bits) -> Any:
+        Parameters
+        ----------
+        x
+            One true value, or many, as for :meth:`release`.
+        seed
+            A whole number: the same seed gives the same reports everywhere. Or a generator of NumPy, from which each
+            call takes a seed of its own.
+        size
+            The shape of the reports, to which the true values are broadcast; by default that of ``x``.
+
+        Examples
+        --------
+        >>> import discreet as dc, numpy as np
+        >>> m = dc.geometric(10, epsilon=1)
+        >>> m.simulate(5, seed=np.random.default_rng(1), size=(2, 3)).shape
+        (2, 3)
+        """
+        return self._draw(x, seeded_bits(seed), size)
+
+    def _draw(self, x: object, bits: Bits, size: int | tuple[int, ...] | None = None) -> Any:
         indices = self.inputs.indices(x)
+        if size is not None:
+            indices = _broadcast(indices, size)
         if indices.ndim == 0:
             return self.outputs.value(self._sampler.draw_one(int(indices), bits))
         truths = indices.reshape(-1)
         reports = np.empty(truths.size, np.int64)
         sampler = self._sampler
-        for start in range(0, truths.size, CHUNK):
-            reports[start : start + CHUNK] = sampler.draw(truths[start : start + CHUNK], bits)
+        for start in range(0, truths.size, DRAWS_PER_CHUNK):
+            reports[start : start + DRAWS_PER_CHUNK] = sampler.draw(truths[start : start + DRAWS_PER_CHUNK], bits)
         return self.outputs.values(reports.reshape(indices.shape))
 
     # ---------------------------------------------------------------- relatives
 
     def on(self, space: Counts | Integers, clamp: bool = True) -> Mechanism:
-        """The same noise for counts in another range.
+        """Return the same noise for counts in another range.
 
         Parameters
         ----------
@@ -221,10 +242,10 @@ class Mechanism(Result):
         ends = space.ends if isinstance(space, Space) else None
         if ends is None:
             raise InvalidInput.must_be("space", "a range of counts, Counts(n) or Integers(...)", space)
-        if noise.own and noise.truths[0] != ends[0]:
+        if noise.first_laws and noise.truths[0] != ends[0]:
             raise Unsupported(f"this noise has its own laws from {noise.truths[0]} on.", "Start the range there.")
         outputs: Space = space if clamp else Integers()
-        kernel = Noise(noise.law, ends, ends if clamp else (None, None), noise.own)
+        kernel = Noise(noise.law, ends, ends if clamp else (None, None), noise.first_laws)
         before = self.certificate
         details = dict(before.details)
         if before.delta:  # a claim that needs a delta is judged again at its epsilon
@@ -236,7 +257,7 @@ class Mechanism(Result):
         return Mechanism(space, outputs, kernel, certificate, self.family, parameters, self.closed_form)
 
     def __mul__(self, other: Mechanism) -> Mechanism:
-        """Both mechanisms at once, for two values of one person that are perturbed independently.
+        """Return both mechanisms at once, for two values of one person that are perturbed independently.
 
         True values and reports are pairs (triples for three factors, and so on). The guarantee is local: between any
         two pairs, epsilon is the sum of both between any two of their values, exactly.
@@ -263,25 +284,25 @@ class Mechanism(Result):
 
     @cached_property
     def local_epsilon(self) -> float:
-        """Epsilon between any two truths: what a person has whose own device uses this mechanism on their value."""
+        """The epsilon between any two truths, for people whose devices use this mechanism on their values."""
         return verify(self, "local").epsilon
 
     def save(self, path: str | Path) -> None:
         """Write the mechanism to a JSON file that :func:`discreet.load` rebuilds and verifies.
 
-        A closed form is kept as its exact parameters, everything else as its exact integers.
+        The file holds the exact parameters of a closed form, and the exact integers of other mechanisms.
         """
         Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
 
     def to_json(self) -> dict[str, Json]:
-        """What a file holds, as plain JSON values: exact parameters or integers, the claim, and a digest of it all."""
+        """Return the content of a file as plain JSON values: exact parameters or integers, the claim, and a digest."""
         content: dict[str, Json] = {
             "format": FORMAT,
             "version": VERSION,
             "family": self.family,
             "inputs": self.inputs.to_json(),
             "outputs": self.outputs.to_json(),
-            "certificate": replace(self.certificate, unproved=()).to_json(),  # whoever reads it proves what they can
+            "certificate": replace(self.certificate, unproved=()).to_json(),  # readers prove what they can
             "parameters": dict(self.parameters),
         }
         if self.factors:
@@ -291,12 +312,12 @@ class Mechanism(Result):
         return {**content, "sha256": fingerprint(content)}
 
     def report(self) -> Report:
-        """What it is and what was proved of it, with all probabilities where they are few."""
+        """Return its parameters and its guarantee, with all probabilities if they are few."""
         certificate = self.certificate
         delta = f", with δ = {text_up(certificate.delta, 4)}" if certificate.delta else ""
-        small = max(self.inputs.size or math.inf, self.outputs.size or math.inf) <= _MOST_SHOWN
+        small = max(self.inputs.size or math.inf, self.outputs.size or math.inf) <= _MAX_SHOWN
         picture = (Section(parts=(of_probabilities(self),), depth="pages"),) if small else ()
-        made = ((name.replace("_", " "), _brief(value, name)) for name, value in self.parameters.items())
+        parameters = ((name.replace("_", " "), _brief(value, name)) for name, value in self.parameters.items())
         lines = (("truths", repr(self.inputs)), ("reports", repr(self.outputs)))
         return Report(
             self.title,
@@ -305,7 +326,7 @@ class Mechanism(Result):
             (
                 Section(parts=(Terms((("proved", str(certificate)),)),)),
                 *picture,
-                Section("How it was made", (Terms((*lines, *made)),), "pages"),
+                Section("How it was made", (Terms((*lines, *parameters)),), "pages"),
                 *(one for one in certificate.report().sections if one.depth == "folded"),
             ),
         )
@@ -330,24 +351,37 @@ class Mechanism(Result):
         return f"{family}, {where}, epsilon {text_up(certificate.epsilon, 4)}{per}"
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={_brief(value, name)}" for name, value in self.parameters.items())
-        shown = ", ".join(one.family for one in self.factors) or shown
+        words = ", ".join(f"{name}={_brief(value, name)}" for name, value in self.parameters.items())
+        words = ", ".join(one.family for one in self.factors) or words
         delta = f", delta {text_up(self.certificate.delta, 4)}" if self.certificate.delta else ""
-        return f"<{self.family}({shown}): {self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}{delta}>"
+        privacy = f"{self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}{delta}"
+        return f"<{self.family}({one_line(words, MAX_REPR)}): {privacy}>"
+
+
+def _broadcast(indices: Array, size: object) -> Array:
+    """Return the true values in the shape of the reports that are asked for."""
+    lengths = read_list(size, "size", "whole numbers") if is_list(size) else [size]
+    shape = tuple(positive_integer(length, "size", least=0) for length in lengths)
+    try:
+        return np.broadcast_to(indices, shape)
+    except ValueError:
+        raise InvalidInput.must_be(
+            "size", f"a shape to which values of shape {indices.shape} can be broadcast", size
+        ) from None
 
 
 def of_probabilities(subject: object) -> Picture:
-    """All probabilities of a mechanism or a table, as a picture with a caption."""
+    """Return all probabilities of a mechanism or a table, as a picture with a caption."""
     caption = "A row for each true value: the probability of every report. What gives most away is framed."
     return Picture("probabilities", {"mechanism": subject}, caption)
 
 
 def _brief(value: object, name: str = "") -> str:
-    """A parameter for people: spaces by name, long numbers shortened, epsilon as people write it."""
+    """Return a parameter for people: spaces by name, long numbers shortened, epsilon as people write it."""
     if name == "epsilon" and isinstance(value, str):
         decimal = f"{float(Fraction(value)):.12g}"
         return decimal if Fraction(decimal) == Fraction(value) else value
-    if name == "alpha" and isinstance(value, str) and len(value) > 9:  # of an epsilon; what is proved stands beside it
+    if name == "alpha" and isinstance(value, str) and len(value) > 9:  # from an epsilon, which is shown next to it
         return f"{float(Fraction(value)):.6g}"
     text = repr(space_from(value)) if isinstance(value, dict) and "kind" in value else str(value)
     return text if len(text) <= 60 else f"{text[:40]}...{text[-10:]}"
@@ -368,10 +402,10 @@ def finish(
     details: Mapping[str, object] | None = None,
     closed_form: bool = False,
 ) -> Mechanism:
-    """Have the judge certify a kernel and make it a mechanism: the last step of every family.
+    """Return the mechanism of a kernel, certified by the judge: the last step of every family.
 
-    ``with_delta``: epsilon holds with some delta only, and the certificate states the least one. ``closed_form``: the
-    family's description says how its mechanisms are rebuilt from these parameters (``Family.saved``).
+    ``with_delta``: epsilon holds only with some delta, and the certificate states the least one. ``closed_form``: the
+    mechanism can be rebuilt from these parameters (``Family.saved``).
     """
     if with_delta:
         assert epsilon is not None
@@ -382,7 +416,7 @@ def finish(
 
 
 def read_count(n: object) -> int:
-    """The largest count of a family on 0..n, from a number or a Counts space."""
+    """Return the largest count of a family on 0..n, from a number or a Counts space."""
     if isinstance(n, Counts):
         return n.n
     if not is_integer(n):

@@ -1,12 +1,12 @@
-"""Structural properties: what a mechanism should look like beyond being private. Each is defined once, here.
+"""Structural properties of mechanisms beyond privacy. Each is defined once, here.
 
 A property is a set of linear rows over the probabilities: sparse index arrays with small integer coefficients, a sense
 and a rational right side. The same rows are constraints of a linear program (``prop.rows(n)``), a check that finds the
-worst violation and its place (``dc.check(m)``), and a sentence.
+worst violation and its location (``dc.check(m)``), and a sentence.
 
 The seven are those of [C] (Cormode, Kulkarni, Srivastava, *Constrained Differential Privacy for Count Data*, section
 IV-A). The paper prints the transpose: its "row" is one *report*, which here is a column of the matrix, and its
-"column" is one *truth*, which here is a row. The codes are the paper's; the sentences say which way they run.
+"column" is one *truth*, which here is a row. The codes are the paper's; the sentences state the direction.
 
 To add a property, write its rows and add one entry to the list behind :data:`PROPERTIES`.
 
@@ -31,13 +31,14 @@ from .errors import InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray, IntArray
 from .exact.integers import positive_integer
 from .exact.tables import Table
-from .report import Check, Json
+from .lists import is_list
+from .report import Finding, Json
 from .wording import find_name, plain
 
 __all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "resolve"]
 
 
-#: In matrices of decimals, and where probabilities are irrational, properties hold up to this much.
+#: Largest violation of a property that holds, in matrices of decimals and of irrational probabilities.
 TOLERANCE = 1e-9
 
 #: A report is a spike when it is more than this many times as likely as its neighbour on the side of the truth. The
@@ -52,7 +53,7 @@ SPIKE_RATIO = 2
 class Rows:
     """Linear rows over the entries of P, flattened row by row (place = truth * reports + report).
 
-    Row r says: ``sum_k coefficients[k] * P.ravel()[places[r, k]]  sense  right``. Coefficients are small integers,
+    Row r is: ``sum_k coefficients[k] * P.ravel()[places[r, k]]  sense  right``. Coefficients are small integers,
     one per column of ``places``, or one per row and column.
 
     Examples
@@ -72,7 +73,7 @@ class Rows:
 
     @property
     def starts(self) -> IntArray:
-        """Where each row begins in ``places.ravel()``: with ``values``, the row-wise form that LP solvers take."""
+        """The start of each row in ``places.ravel()``: with ``values``, the row-wise form that LP solvers take."""
         return np.arange(0, self.places.size + 1, self.places.shape[1])
 
     @property
@@ -81,12 +82,12 @@ class Rows:
         return np.broadcast_to(self.coefficients, self.places.shape).astype(np.float64).ravel()
 
     def excess(self, matrix: FloatArray) -> FloatArray:
-        """By how much each row is violated, in floats; negative where it holds with room to spare."""
+        """Return the violation of each row, in floats; negative if it holds with a margin."""
         sides: FloatArray = (self.coefficients * matrix.ravel()[self.places]).sum(axis=1) - float(self.right)
         return np.abs(sides) if self.sense == "==" else -sides
 
     def exact_excess(self, table: Table, row: int) -> tuple[int, int]:
-        """The same for one row, exactly, as numerator and positive denominator (not reduced)."""
+        """Return the exact violation of one row, as numerator and positive denominator (not reduced)."""
         truths, reports = np.divmod(self.places[row], table.shape[1])
         totals = [table.totals[i] for i in truths.tolist()]
         scale = math.prod(set(totals))
@@ -98,8 +99,10 @@ class Rows:
 
 
 @dataclass(frozen=True, repr=False)
-class CheckResult(Check):
-    """Whether a property holds, and if not, by how much and where. True in a condition exactly when it holds.
+class CheckResult(Finding):
+    """The result of a check: whether the property holds, and the size and location of the worst violation.
+
+    Its truth value is ``holds``.
 
     Examples
     --------
@@ -109,24 +112,22 @@ class CheckResult(Check):
     (False, 0.25, ((1, 1), (0, 0)))
     """
 
-    code: str
-    name: str
-    sentence: str
     holds: bool
+    code: str
     #: The worst violation of any of its rows, 0 if none: a Fraction for exact tables, a float for decimals.
     violation: Fraction | float
-    #: The place of the worst violation, in words; None when there is none.
+    #: The location of the worst violation, in words; None without one.
     where: str | None
-    #: The same as (truth, report) indices.
+    #: The same location as (truth, report) indices.
     places: tuple[tuple[int, int], ...]
-    #: Violations up to this much are forgiven: 0 for exact tables.
+    #: Largest violation that is ignored: 0 for exact tables.
     tolerance: float
 
     def __bool__(self) -> bool:
         return self.holds
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values; the violation is an exact fraction where it was decided exactly."""
+        """Return plain JSON values; the violation is an exact fraction if it was decided exactly."""
         return {
             "name": self.name,
             "holds": self.holds,
@@ -147,7 +148,7 @@ class CheckResult(Check):
 
 @dataclass(frozen=True)
 class Property:
-    """One structural property: a builder of rows for a given number of truths and reports, and words for it.
+    """One structural property: its rows for a number of truths and reports, and its words.
 
     Examples
     --------
@@ -159,16 +160,16 @@ class Property:
     code: str
     name: str
     sentence: str
-    #: Where the paper defines it.
+    #: Its definition in the paper.
     reference: str
     build: Callable[[int, int], Rows] = field(repr=False)
-    #: Whether it speaks of nearer and further or of mirrored values, which labels and cells do not have.
+    #: True if it compares nearer with further or mirrored values, which labels and cells do not have.
     ordered: bool = False
-    #: Whether there must be exactly as many reports as truths; otherwise more reports than truths will do.
+    #: True if it needs as many reports as truths; otherwise there may be more reports.
     square: bool = False
 
     def rows(self, n: int | tuple[int, int]) -> Rows:
-        """The rows for counts 0..n, or for a shape (truths, reports)."""
+        """Return the rows for counts 0..n, or for a shape (truths, reports)."""
         shape = n if isinstance(n, tuple) else (positive_integer(n, "n") + 1,) * 2
         misfit = self._misfit(*shape)
         if misfit is not None:
@@ -177,12 +178,12 @@ class Property:
 
     def _misfit(self, truths: int, reports: int) -> str | None:
         if truths > reports or (self.square and truths != reports):
-            wanted = "as many reports as truths" if self.square else "every truth among the reports"
-            return f"it needs {wanted}, and there are {truths} truths and {reports} reports"
+            condition = "as many reports as truths" if self.square else "every truth among the reports"
+            return f"it needs {condition}, and there are {truths} truths and {reports} reports"
         return None
 
     def why_not(self, channel: Channel) -> str | None:
-        """Why the property does not apply to these spaces, or None when it does."""
+        """Return the reason why the property does not apply to these spaces, or None."""
         if channel.inputs.is_line and channel.outputs.is_line:
             return self._misfit(*channel.shape)
         if channel.inputs != channel.outputs:
@@ -190,7 +191,7 @@ class Property:
         return f"{channel.inputs.noun}s have no order" if self.ordered else None
 
     def examine(self, channel: Channel, tolerance: float | None = None) -> CheckResult:
-        """The worst violation and its place: exactly for exact tables, within ``tolerance`` for float matrices."""
+        """Return the worst violation and its location: exact for exact tables, within ``tolerance`` for floats."""
         rows = self.rows(channel.shape)
         worst: Fraction | float
         worst, row = (
@@ -202,9 +203,9 @@ class Property:
         places: tuple[tuple[int, int], ...] = ()
         if worst > 0:
             places = tuple(divmod(place, channel.shape[1]) for place in rows.places[row].tolist())
-        where = _in_words(rows, row, channel, places, worst) if places else None
-        shown = float(worst) if channel.decimal else worst
-        return CheckResult(self.code, self.name, self.sentence, worst <= allowed, shown, where, places, allowed)
+        where = violation_words(rows, row, channel, places, worst) if places else None
+        violation = float(worst) if channel.decimal else worst
+        return CheckResult(self.name, worst <= allowed, self.sentence, self.code, violation, where, places, allowed)
 
 
 def _tolerance(channel: Channel, tolerance: float | None) -> float:
@@ -220,10 +221,10 @@ def _worst_float(rows: Rows, matrix: FloatArray) -> tuple[float, int]:
 
 
 def _worst_exact(rows: Rows, table: Table, matrix: FloatArray) -> tuple[Fraction, int]:
-    """The largest exact violation and a row that has it: floats rule rows out, integers decide among the rest.
+    """Return the largest exact violation and its row: floats rule rows out, integers decide among the rest.
 
     Every float entry is within 4 units of 2^-53 (relatively) of its probability, and the products and the sum add
-    fewer than one unit per term each; what underflows is covered by 1e-300.
+    fewer than one unit per term each; underflow is covered by 1e-300.
     """
     width = rows.places.shape[1]
     excess = rows.excess(matrix)
@@ -239,37 +240,37 @@ def _worst_exact(rows: Rows, table: Table, matrix: FloatArray) -> tuple[Fraction
     return Fraction(best, best_scale), best_row
 
 
-def _distinct(rows: Rows, table: Table, chosen: IntArray) -> IntArray:
-    """One of each kind of row: two rows with the same weights over the same totals have the same answer."""
-    if len(chosen) < 64 or rows.places.shape[1] > 2 or rows.coefficients.ndim > 1:
-        return chosen
+def _distinct(rows: Rows, table: Table, candidates: IntArray) -> IntArray:
+    """Return one row of each kind: rows with the same weights over the same totals have the same violation."""
+    if len(candidates) < 64 or rows.places.shape[1] > 2 or rows.coefficients.ndim > 1:
+        return candidates
     numbers = {total: k for k, total in enumerate(dict.fromkeys(table.totals))}
     total_of = np.array([numbers[total] for total in table.totals])
     kinds = (table.codes * np.int64(len(numbers)) + total_of[:, None]).ravel()
     if int(kinds.max()) >= 2**31:  # two of them must fit into one 64-bit key
         kinds = np.unique(kinds, return_inverse=True)[1]
-    first, last = kinds[rows.places[chosen, 0]], kinds[rows.places[chosen, -1]]
+    first, last = kinds[rows.places[candidates, 0]], kinds[rows.places[candidates, -1]]
     key = first * (int(kinds.max()) + 1) + last
     if rows.coefficients.sum() == 0:
-        key[first == last] = -1  # equal probabilities cancel, whatever they are
-    return chosen[np.unique(key, return_index=True)[1]]
+        key[first == last] = -1  # equal probabilities cancel
+    return candidates[np.unique(key, return_index=True)[1]]
 
 
-def _in_words(
+def violation_words(
     rows: Rows, row: int, channel: Channel, places: tuple[tuple[int, int], ...], worst: Fraction | float
 ) -> str:
-    """Both sides of a row that is violated, with as many digits as it takes to see the difference."""
+    """Return both sides of a violated row in words, with enough digits to show the difference."""
     factors = np.broadcast_to(rows.coefficients, rows.places.shape)[row].tolist()
     left, right = ([(a, p) for a, p in zip(factors, places, strict=True) if a * sign > 0] for sign in (1, -1))
 
     def value(terms: list[tuple[int, tuple[int, int]]]) -> float:
-        return float(sum(abs(a) * channel.matrix[p] for a, p in terms))
+        return float(sum(abs(a) * channel.probability(p) for a, p in terms))
 
     def side(terms: list[tuple[int, tuple[int, int]]], digits: int) -> str:
         if len(terms) > 4:
             return f"a sum of {len(terms)} probabilities = {value(terms):.{digits}g}"
-        written = [f"{abs(a) if abs(a) > 1 else ''} {channel.words(p)}".strip() for a, p in terms]
-        return f"{' + '.join(written)} = {value(terms):.{digits}g}"
+        summands = [f"{abs(a) if abs(a) > 1 else ''} {channel.words(p)}".strip() for a, p in terms]
+        return f"{' + '.join(summands)} = {value(terms):.{digits}g}"
 
     sides = value(left), value(right) if right else float(rows.right)
     digits = next((d for d in _DIGITS if f"{sides[0]:.{d}g}" != f"{sides[1]:.{d}g}"), None)
@@ -279,7 +280,7 @@ def _in_words(
     return f"{side(left, digits)} {relation} {side(right, digits) if right else rows.right}{apart}"
 
 
-#: Digits to show a number with: the first of these that tells the two sides of a comparison apart.
+#: Numbers of digits to try, until the two sides of a comparison differ.
 _DIGITS = (6, 9, 12, 15, 17)
 
 
@@ -289,7 +290,7 @@ _ALONE, _DIFFERENCE = np.array([1]), np.array([1, -1])
 
 
 def _off_diagonal(truths: int, reports: int) -> tuple[IntArray, IntArray]:
-    """All (truth, report) with report != truth."""
+    """Return all (truth, report) with report != truth."""
     i, j = np.divmod(np.arange(truths * reports), reports)
     off = i != j
     return i[off], j[off]
@@ -364,18 +365,17 @@ _SEVEN = (
 )
 # fmt: on
 
-#: Every property of [C] by its code. Truth i, report j, P[i, j] = P(report j | truth i).
-#: Every property by its code. The seven of [C] are first; whatever is added is checked and asked for like them.
+#: Every property by its code, those of [C] first. Truth i, report j, P[i, j] = P(report j | truth i).
 PROPERTIES: dict[str, Property] = {p.code: p for p in _SEVEN}
 
 
 def is_of_the_seven(prop: object) -> bool:
-    """Whether theorems of [C] speak of it: closed forms, and that counting from the other end changes nothing.
+    """Return whether the theorems of [C] apply to it: closed forms, and symmetry under mirror images.
 
     >>> is_of_the_seven(PROPERTIES["WH"])
     True
     """
-    return any(prop is one for one in _SEVEN)
+    return any(prop == one for one in _SEVEN)
 
 
 # ------------------------------------------------------------------------------------------------ pathologies
@@ -383,10 +383,10 @@ def is_of_the_seven(prop: object) -> bool:
 
 @dataclass(frozen=True)
 class NoGaps:
-    """Every report is given for some truth. [C] calls a report that never comes a gap ("zero rows", sections I, IV-A).
+    """The requirement that every report occurs for some truth. [C] calls one that does not a gap (sections I, IV-A).
 
-    Not a :class:`Property`: "more than zero" is not a closed linear constraint, and [C] section III explains why "at
-    least some tiny number" only moves the flaw. The violation is the share of reports that are never given.
+    It is not a :class:`Property`: "more than zero" is not a closed linear constraint, and [C] section III explains why
+    "at least some tiny number" only moves the flaw. The violation is the share of reports that never occur.
     """
 
     code: str = "no gaps"
@@ -405,15 +405,15 @@ class NoGaps:
             positive = channel.matrix > allowed
         gaps = np.flatnonzero(~positive.any(axis=0)).tolist()
         share = Fraction(len(gaps), channel.shape[1])
-        shown = ", ".join(str(channel.outputs.value(j)) for j in gaps[:5]) + (", ..." if len(gaps) > 5 else "")
-        where = f"never reported: {shown}" if gaps else None
+        names = ", ".join(str(channel.outputs.value(j)) for j in gaps[:5]) + (", ..." if len(gaps) > 5 else "")
+        where = f"never reported: {names}" if gaps else None
         violation = share if channel.table is not None else float(share)
         places = tuple((0, j) for j in gaps)
-        return CheckResult(self.code, self.name, self.sentence, not gaps, violation, where, places, allowed)
+        return CheckResult(self.name, not gaps, self.sentence, self.code, violation, where, places, allowed)
 
 
-#: The two flaws [C] shows in figure 1 and example 1, as things a mechanism should be free of. CM rules out spikes.
-#: Spikes, unlike gaps, are linear: "no spikes" can be asked of an optimiser too.
+#: The absence of the two flaws in [C] figure 1 and example 1. CM rules out spikes. Spikes, unlike gaps, are linear: "no
+#: spikes" can be a requirement of a design.
 PATHOLOGIES: dict[str, NoGaps | Property] = {
     "no gaps": NoGaps(),
     "no spikes": Property(
@@ -428,11 +428,11 @@ PATHOLOGIES: dict[str, NoGaps | Property] = {
 }
 
 
-# ------------------------------------------------------------------------------------------------ asking
+# ------------------------------------------------------------------------------------------------ reading names
 
 
-def resolve(wanted: str | Property | Iterable[str | Property]) -> tuple[Property, ...]:
-    """The linear properties that are meant: codes such as "WH", several as ["WH", "CM"] or "WH+CM", or objects.
+def resolve(items: str | Property | Iterable[str | Property]) -> tuple[Property, ...]:
+    """Return linear properties from codes such as "WH", several as ["WH", "CM"] or "WH+CM", or objects.
 
     Examples
     --------
@@ -440,28 +440,28 @@ def resolve(wanted: str | Property | Iterable[str | Property]) -> tuple[Property
     ['weakly honest', 'column monotone']
     """
     linear = {code: p for code, p in {**PROPERTIES, **PATHOLOGIES}.items() if isinstance(p, Property)}
-    return tuple(find(item, linear, Property) for item in listed(wanted))
+    return tuple(find(item, linear, Property) for item in split_codes(items))
 
 
-def listed(wanted: object) -> list[Any]:
-    """What is asked for, one by one: "WH+CM", "WH,CM" and "WH CM" are two codes."""
-    if not isinstance(wanted, str):
-        return list(wanted) if isinstance(wanted, Iterable) else [wanted]
+def split_codes(items: object) -> list[Any]:
+    """Return a list of the codes or objects: "WH+CM", "WH,CM" and "WH CM" are two codes."""
+    if not isinstance(items, str):
+        return list(items) if is_list(items) else [items]
     codes = {plain(code) for code in PROPERTIES}
-    found: list[Any] = []
-    for part in re.split("[,;+]", wanted):
+    separate: list[Any] = []
+    for part in re.split("[,;+]", items):
         words = re.sub(r"\s*([<>]?=)\s*", r"\1", part).split()
         several = len(words) > 1 and all(plain(word) in codes or re.search(r"\w[<>]?=", word) for word in words)
-        found += words if several else [part.strip()]
-    return found
+        separate += words if several else [part.strip()]
+    return separate
 
 
-def find(item: Any, known: dict[str, Any], kind: Any = Property | NoGaps, others: str = "") -> Any:
-    """The property that is meant by a code, a name or an object; ``others`` is what else can be asked for, in words."""
+def find(item: Any, subjects: dict[str, Any], kind: Any = Property | NoGaps, others: str = "") -> Any:
+    """Return the property with a code or a name, or an object itself; ``others`` are further choices, in words."""
     if isinstance(item, str):
-        shown = ", ".join(f"{code} ({p.name})" if code != p.name else repr(code) for code, p in known.items()) + others
-        names = {p.name: code for code, p in known.items()}
-        return known[find_name(item, known, "the code of a property", names, listed=shown, argument="properties")]
+        codes = [f"{code} ({p.name})" if code != p.name else repr(code) for code, p in subjects.items()]
+        names, text = {p.name: code for code, p in subjects.items()}, ", ".join(codes) + others
+        return subjects[find_name(item, subjects, "the code of a property", names, listed=text, argument="properties")]
     if isinstance(item, kind):
         return item
     raise WrongType.must_be(

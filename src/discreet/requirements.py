@@ -1,7 +1,7 @@
-"""Requirements beyond the seven properties: how biased, how wrong, how far off a mechanism may be.
+"""Requirements beyond the seven properties: limits on bias, error and reach.
 
 Each is a :class:`~discreet.properties.Property` like the seven: labelled linear rows, a check with the worst violation
-and its place, and a sentence. They go wherever properties go: ``dc.design(..., properties=["CM", "bias<=0"])``,
+and its location, and a sentence. They are used like properties: ``dc.design(..., properties=["CM", "bias<=0"])``,
 ``dc.check(m, dc.requirements.bias(0))``.
 
 ==================  ======================================================================
@@ -13,7 +13,7 @@ and its place, and a sentence. They go wherever properties go: ``dc.design(..., 
 ``"steps>=1/2"``     neighbouring reports differ in probability by a factor of at most 2
 ==================  ======================================================================
 
-and :func:`zeros` for single places. To add one, write its builder and add one entry to :data:`REQUIREMENTS`.
+and :func:`zeros` for single entries. To add one, write its builder and add one entry to :data:`REQUIREMENTS`.
 
 >>> import discreet as dc
 >>> unbiased = dc.requirements.bias(0)
@@ -32,10 +32,11 @@ from typing import Any
 import numpy as np
 
 from . import properties
-from .errors import InvalidInput, InWords, arg
+from .errors import InvalidInput, InWords, WrongType, arg
 from .exact.arrays import IntArray
 from .exact.integers import is_integer
 from .exact.rationals import Number, as_fraction
+from .lists import read_list
 from .properties import Property, Rows
 
 __all__ = ["REQUIREMENTS", "bias", "mean_squared_error", "resolve", "steps", "support", "truth", "zeros"]
@@ -59,13 +60,26 @@ def _whole(value: object) -> int:
 
 
 def _every_truth(truths: int, reports: int) -> tuple[IntArray, IntArray]:
-    """All places, one row per truth, and how far each report lies above the truth."""
+    """Return all places, one row per truth, and the signed distance of each report from the truth."""
     places = np.arange(truths * reports).reshape(truths, reports)
     return places, np.arange(reports)[None, :] - np.arange(truths)[:, None]
 
 
+@dataclass(frozen=True)
+class _BiasRows:
+    """The rows of a bounded bias; an object and not a closure, so that it can be pickled."""
+
+    limit: Fraction
+
+    def __call__(self, truths: int, reports: int) -> Rows:
+        places, above = _every_truth(truths, reports)
+        if self.limit == 0:
+            return Rows(places, above, "==")
+        return Rows(np.concatenate([places, places]), np.concatenate([above, -above]), ">=", -self.limit)
+
+
 def bias(most: Number) -> Property:
-    """The mean error is at most ``most`` in size, for every truth: ``|sum_j (j - i) P[i, j]| <= most``.
+    """Require a mean error of at most ``most`` in size, for every truth: ``|sum_j (j - i) P[i, j]| <= most``.
 
     Examples
     --------
@@ -74,18 +88,23 @@ def bias(most: Number) -> Property:
     """
     limit = _nonnegative(most, "the largest bias")
 
-    def build(truths: int, reports: int) -> Rows:
-        places, above = _every_truth(truths, reports)
-        if limit == 0:
-            return Rows(places, above, "==")
-        return Rows(np.concatenate([places, places]), np.concatenate([above, -above]), ">=", -limit)
-
     sentence = f"The mean error of every truth is at most {limit}, either way."
-    return Property(f"bias<={limit}", "bias", sentence, "zero bias: [S] P3", build, ordered=True)
+    return Property(f"bias<={limit}", "bias", sentence, "zero bias: [S] P3", _BiasRows(limit), ordered=True)
+
+
+@dataclass(frozen=True)
+class _SquaredErrorRows:
+    """The rows of a bounded mean squared error."""
+
+    limit: Fraction
+
+    def __call__(self, truths: int, reports: int) -> Rows:
+        places, above = _every_truth(truths, reports)
+        return Rows(places, -(above**2), ">=", -self.limit)
 
 
 def mean_squared_error(most: Number) -> Property:
-    """The mean squared error is at most ``most``, for every truth: sum_j (j - i)^2 P[i, j] <= most.
+    """Require a mean squared error of at most ``most``, for every truth: sum_j (j - i)^2 P[i, j] <= most.
 
     Examples
     --------
@@ -94,18 +113,32 @@ def mean_squared_error(most: Number) -> Property:
     """
     limit = _nonnegative(most, "the largest mean squared error")
 
-    def build(truths: int, reports: int) -> Rows:
-        places, above = _every_truth(truths, reports)
-        return Rows(places, -(above**2), ">=", -limit)
-
     sentence = f"The mean squared error of every truth is at most {limit}."
     return Property(
-        f"mse<={limit}", "mean squared error", sentence, "variance of the noise: [S] section IV", build, ordered=True
+        f"mse<={limit}",
+        "mean squared error",
+        sentence,
+        "variance of the noise: [S] section IV",
+        _SquaredErrorRows(limit),
+        ordered=True,
     )
 
 
+@dataclass(frozen=True)
+class _SupportRows:
+    """The rows of a bounded error."""
+
+    reach: int
+
+    def __call__(self, truths: int, reports: int) -> Rows:
+        places, above = _every_truth(truths, reports)
+        far = places[np.abs(above) > self.reach][:, None]
+        # if every report is near enough, rows that always hold: a table of rows is never empty
+        return Rows(far, _ALONE, "==") if len(far) else Rows(places[[0, -1], [0, -1]][:, None], _ALONE, ">=")
+
+
 def support(within: int) -> Property:
-    """No report is further than ``within`` from the truth: ``P[i, j] = 0`` for ``|i - j| > within``.
+    """Require reports within ``within`` of the truth: ``P[i, j] = 0`` for ``|i - j| > within``.
 
     With delta = 0 a report that is possible for one truth is possible for all, so ``within`` must reach half the range.
 
@@ -118,18 +151,26 @@ def support(within: int) -> Property:
         raise InvalidInput.must_be("the largest error", "a whole number, 0 or more", within)
     reach = int(within)
 
-    def build(truths: int, reports: int) -> Rows:
-        places, above = _every_truth(truths, reports)
-        far = places[np.abs(above) > reach][:, None]
-        # where every report is near enough, what holds anyway: a table of rows is never empty
-        return Rows(far, _ALONE, "==") if len(far) else Rows(places[[0, -1], [0, -1]][:, None], _ALONE, ">=")
-
     sentence = f"No report is further than {reach} from the truth."
-    return Property(f"support<={reach}", "support", sentence, "bounded noise: [S] P1", build, ordered=True)
+    return Property(
+        f"support<={reach}", "support", sentence, "bounded noise: [S] P1", _SupportRows(reach), ordered=True
+    )
+
+
+@dataclass(frozen=True)
+class _TruthRows:
+    """The rows of a probability of truth."""
+
+    share: Fraction
+    exactly: bool
+
+    def __call__(self, truths: int, reports: int) -> Rows:
+        diagonal = (np.arange(truths) * (reports + 1))[:, None]
+        return Rows(diagonal, _ALONE, "==" if self.exactly else ">=", self.share)
 
 
 def truth(at_least: Number | None = None, *, exactly: Number | None = None) -> Property:
-    """Every truth is reported truly with probability at least, or exactly, this.
+    """Require the truth to be reported with at least, or exactly, this probability.
 
     Examples
     --------
@@ -142,19 +183,30 @@ def truth(at_least: Number | None = None, *, exactly: Number | None = None) -> P
     if not 0 <= share <= 1:
         raise InvalidInput.must_be("a probability of truth", "between 0 and 1", InWords(share))
 
-    def build(truths: int, reports: int) -> Rows:
-        diagonal = (np.arange(truths) * (reports + 1))[:, None]
-        return Rows(diagonal, _ALONE, ">=" if exactly is None else "==", share)
-
     how, mark = ("at least", ">=") if exactly is None else ("exactly", "=")
     sentence = f"Every truth is reported truly with probability {how} {share}."
-    return Property(f"truth{mark}{share}", "probability of truth", sentence, "[S] P2", build)
+    return Property(
+        f"truth{mark}{share}", "probability of truth", sentence, "[S] P2", _TruthRows(share, exactly is not None)
+    )
+
+
+@dataclass(frozen=True)
+class _StepRows:
+    """The rows of similar neighbouring reports."""
+
+    least: Fraction
+
+    def __call__(self, truths: int, reports: int) -> Rows:
+        places, _ = _every_truth(truths, reports)
+        pairs = np.stack([places[:, :-1].ravel(), places[:, 1:].ravel()], axis=1)
+        both = np.concatenate([pairs, pairs[:, ::-1]])
+        return Rows(both, np.array([self.least.denominator, -self.least.numerator]), ">=")
 
 
 def steps(ratio: Number) -> Property:
-    """Neighbouring reports are alike: P[i, j] >= ratio P[i, j+1] and the reverse, along every row of the matrix.
+    """Require similar neighbouring reports: P[i, j] >= ratio P[i, j+1] and the reverse, in every row of the matrix.
 
-    Differential privacy asks this of neighbouring truths; this asks it of neighbouring reports ("column DP" in [C]).
+    Differential privacy requires this of neighbouring truths; this requires it of reports ("column DP" in [C]).
 
     Examples
     --------
@@ -165,54 +217,66 @@ def steps(ratio: Number) -> Property:
     if not 0 < least <= 1:
         raise InvalidInput.must_be("the least ratio between neighbouring reports", "in (0, 1]", ratio)
 
-    def build(truths: int, reports: int) -> Rows:
-        places, _ = _every_truth(truths, reports)
-        pairs = np.stack([places[:, :-1].ravel(), places[:, 1:].ravel()], axis=1)
-        both = np.concatenate([pairs, pairs[:, ::-1]])
-        return Rows(both, np.array([least.denominator, -least.numerator]), ">=")
-
     sentence = f"Of two neighbouring reports neither is more than {1 / least} times as likely as the other."
-    return Property(f"steps>={least}", "alike steps", sentence, "column DP: [C] section VI", build, ordered=True)
+    return Property(
+        f"steps>={least}", "alike steps", sentence, "column DP: [C] section VI", _StepRows(least), ordered=True
+    )
+
+
+@dataclass(frozen=True)
+class _ZeroRows:
+    """The rows of structural zeros."""
+
+    pairs: tuple[tuple[int, int], ...]
+
+    def __call__(self, truths: int, reports: int) -> Rows:
+        outside = next(((i, j) for i, j in self.pairs if i >= truths or j >= reports), None)
+        if outside is not None:
+            raise InvalidInput(
+                f"the structural zero {outside} lies outside the counts 0..{reports - 1}.", argument="places"
+            )
+        return Rows(np.array([[i * reports + j] for i, j in self.pairs]), _ALONE, "==")
 
 
 def zeros(places: Iterable[tuple[int, int]]) -> Property:
-    """These (truth, report) pairs never happen: structural zeros.
+    """Require that these (truth, report) pairs never occur: structural zeros.
 
     Examples
     --------
     >>> zeros([(0, 4), (4, 0)]).code
     'zeros[0-4 4-0]'
     """
-    listed = sorted({(int(i), int(j)) for i, j in places})
-    if not listed or min(min(pair) for pair in listed) < 0:
+    pairs = tuple(sorted({_read_pair(place) for place in read_list(places, "places", "pairs (truth, report)")}))
+    if not pairs or min(min(pair) for pair in pairs) < 0:
         raise InvalidInput(
             "structural zeros are pairs (truth, report) of counts, at least one; got none, or negative ones.",
             argument="places",
         )
 
-    def build(truths: int, reports: int) -> Rows:
-        outside = next(((i, j) for i, j in listed if i >= truths or j >= reports), None)
-        if outside is not None:
-            raise InvalidInput(
-                f"the structural zero {outside} lies outside the counts 0..{reports - 1}.", argument="places"
-            )
-        return Rows(np.array([[i * reports + j] for i, j in listed]), _ALONE, "==")
+    code = f"zeros[{' '.join(f'{i}-{j}' for i, j in pairs)}]"
+    return Property(
+        code, "structural zeros", f"{len(pairs)} given pairs of truth and report never happen.", "", _ZeroRows(pairs)
+    )
 
-    code = f"zeros[{' '.join(f'{i}-{j}' for i, j in listed)}]"
-    return Property(code, "structural zeros", f"{len(listed)} given pairs of truth and report never happen.", "", build)
+
+def _read_pair(place: object) -> tuple[int, int]:
+    pair = read_list(place, "a structural zero", "two counts (truth, report)", "places")
+    if len(pair) != 2 or not all(is_integer(number) for number in pair):
+        raise WrongType.must_be("a structural zero", "a pair of counts (truth, report)", place, argument="places")
+    return int(pair[0]), int(pair[1])
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a requirement is written: its sign, and what makes it of the number."""
+    """The text form of a requirement: its sign, and the function that makes it from the number."""
 
     sign: str
     make: Callable[[Any], Property]
-    #: What the number is, for messages.
+    #: The kind of the number, for messages.
     number: str
 
 
-#: Every requirement that is written with a number. One more is one more entry here.
+#: Every requirement with a number, by name and sign.
 REQUIREMENTS: dict[tuple[str, str], Form] = {
     ("bias", "<="): Form("bias<=B", bias, "a number of at least 0"),
     ("mse", "<="): Form("mse<=V", mean_squared_error, "a number of at least 0"),
@@ -223,17 +287,17 @@ REQUIREMENTS: dict[tuple[str, str], Form] = {
 }
 
 
-def resolve(wanted: str | Property | Iterable[str | Property] | None) -> tuple[Property, ...]:
-    """The properties and requirements that are meant: codes, "bias<=0" and the like, or objects.
+def resolve(items: str | Property | Iterable[str | Property] | None) -> tuple[Property, ...]:
+    """Return properties and requirements from codes, "bias<=0" and the like, or objects.
 
     Examples
     --------
     >>> [p.code for p in resolve("WH+bias<=1/2")]
     ['WH', 'bias<=1/2']
     """
-    if wanted is None or (isinstance(wanted, str) and not wanted.strip()):
+    if items is None or (isinstance(items, str) and not items.strip()):
         return ()
-    return tuple(_one(item) for item in properties.listed(wanted))
+    return tuple(_one(item) for item in properties.split_codes(items))
 
 
 _WITH_A_NUMBER = re.compile(r"([A-Za-z]+)\s*(<=|>=|=)\s*(\S+)")
@@ -241,7 +305,7 @@ _ZEROS = re.compile(r"zeros\[((?:\d+-\d+ ?)+)\]")
 
 
 def is_numbered(text: str) -> bool:
-    """Whether this is written like a requirement with numbers, such as "bias<=0" or "zeros[0-4]", known or not."""
+    """Return whether this has the form of a requirement with numbers, such as "bias<=0" or "zeros[0-4]"."""
     return bool(_WITH_A_NUMBER.fullmatch(text) or _ZEROS.fullmatch(text))
 
 
@@ -250,7 +314,7 @@ def _one(item: Any) -> Property:
     if match is None:
         places = _ZEROS.fullmatch(item) if isinstance(item, str) else None
         if places is not None:
-            return zeros(tuple(map(int, pair.split("-"))) for pair in places[1].split())  # type: ignore[misc]
+            return zeros([(int(i), int(j)) for i, j in (pair.split("-") for pair in places[1].split())])
         return properties.resolve([item])[0]
     form = REQUIREMENTS.get((match[1].lower(), match[2]))
     if form is None:

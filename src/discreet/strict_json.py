@@ -1,7 +1,7 @@
-"""JSON as this package reads it: one meaning for every text, and no text that keeps the reader busy.
+"""Strict JSON: every text has one meaning, and none takes long to read.
 
-Python's own reader keeps the last of two equal names, reads NaN and Infinity, which JSON does not have, turns 1e999
-into infinity, and guesses the encoding. A forger uses that: a person sees the first ``"cost"``, the program the last.
+Python's reader keeps the last of two equal names, accepts NaN and Infinity, which JSON does not have, turns 1e999 into
+infinity, and guesses the encoding. A forger could use that: a person sees the first ``"cost"``, the program the last.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Any
 
 from .errors import UnreadableFile
 
-#: Digits of a number; Python itself writes up to 4300.
+#: Maximum digits of a number, the most that Python writes.
 MAX_DIGITS = 4300
 
-#: Lists and objects inside each other; what this package writes has fewer than 20.
+#: Maximum depth of nested lists and objects; this package writes fewer than 20.
 MAX_DEPTH = 100
 
-#: A text, which may hold brackets, or a bracket.
+#: Pattern of a text, which may contain brackets, or of a bracket.
 _BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
 
 class _Unreadable(ValueError):
-    """What is wrong with a text, as the end of a sentence."""
+    """A problem with a JSON text; the message ends a sentence that begins with its name."""
 
 
 def read_json(text: str | bytes, name: str, advice: str = "", *, argument: str | None = None) -> Any:
@@ -35,17 +35,17 @@ def read_json(text: str | bytes, name: str, advice: str = "", *, argument: str |
     text
         The text; bytes must be UTF-8, with or without a byte order mark.
     name
-        What errors call it.
+        The name of the text in errors.
     advice
-        What to do next where it is not JSON.
+        The advice if it is not JSON.
     argument
-        The argument it was given as, if errors should name one.
+        The argument to name in errors, if any.
 
     Raises
     ------
     UnreadableFile
-        When it is not JSON, names a field of an object twice, or has NaN, an infinity, a number with too many digits or
-        too many levels.
+        When it is not JSON, repeats a field of an object, is nested too deep, or has NaN, an infinity or a number with
+        too many digits.
 
     Examples
     --------
@@ -56,9 +56,9 @@ def read_json(text: str | bytes, name: str, advice: str = "", *, argument: str |
     discreet.errors.UnreadableFile: release.json names the field 'cost' twice.
     """
     try:
-        written = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        _refuse_deep(written)
-        return _DECODER.decode(written)
+        decoded_text = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        _refuse_deep(decoded_text)
+        return _DECODER.decode(decoded_text)
     except _Unreadable as problem:
         reason = f"{name} {problem}."
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The studies of the papers, which are a distribution of their own: ``discreet-studies``, found by its entry points."""
+"""The studies of the papers: a separate distribution, ``discreet-studies``, found by its entry points."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from .errors import MissingExtra
 
-#: Entry points under which the distribution offers what Python and the command line ask for by name.
+#: Group of entry points: the public names and the verb of the distribution.
 GROUP = "discreet.studies"
 
 

@@ -1,7 +1,7 @@
-"""What operating systems do differently: locks on files, limits of a process, folders on the disk, forks.
+"""Differences between operating systems: file locks, limits of a process, private files, forks.
 
 POSIX systems have ``fcntl`` and ``resource``; Windows has neither. Nothing else in the package imports them, and every
-function here works on both. What a system cannot bound is returned, so that the caller can say so.
+function here works on both. The result tells the caller what the system cannot bound.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class FileLock(Protocol):
 
 
 def lock_file(file: Path) -> FileLock | None:
-    """Lock a file for this process alone, which creates it; None while somebody else holds the lock.
+    """Create a file if needed and lock it for this process; return None while another holds the lock.
 
-    Where ``flock`` is missing, SQLite locks the file, which it can on every system. The system gives back either lock
-    when the process ends, however it ends.
+    Where ``flock`` is missing, SQLite locks the file, which works on every system. The system releases either lock
+    when the process ends, even if it is killed.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Who is protected, and what texts call it: a row, a person, a household, or whatever a column tells apart."""
+"""The privacy unit and its words: a row, a person, a household, or the values of a column."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from dataclasses import dataclass
 
 from .errors import InvalidInput
 
-#: The unit of a release where each row is protected on its own.
+#: The unit of a release in which each row is protected separately.
 ROW = "row"
 
 _NAME = re.compile(r"[^\W\d_]+(?:[ -][^\W\d_]+){0,4}")
 
-#: Plurals that no rule gives.
+#: Irregular plurals.
 _PLURALS = {"person": "people", "child": "children", "man": "men", "woman": "women"}
 
-_LONGEST = 40
+#: Maximum number of letters in the name of a unit.
+_MAX_LETTERS = 40
 
 
 def read_unit_name(name: object) -> str:
-    """Return the name of a unit, as it was given: a noun in the singular.
+    """Return the name of a unit unchanged, if it is a noun in the singular.
 
     >>> read_unit_name("household")
     'household'
@@ -27,16 +28,16 @@ def read_unit_name(name: object) -> str:
     Traceback (most recent call last):
     discreet.errors.InvalidInput: unit_name must be a noun such as person or household; got 'user_month'.
     """
-    if not isinstance(name, str) or len(name) > _LONGEST or not _NAME.fullmatch(name) or name.casefold() == ROW:
+    if not isinstance(name, str) or len(name) > _MAX_LETTERS or not _NAME.fullmatch(name) or name.casefold() == ROW:
         raise InvalidInput.must_be("unit_name", "a noun such as person or household", name)
     return name
 
 
 @dataclass(frozen=True)
 class Unit:
-    """The unit of a release: its column (or "row"), and the name that the curator gave it.
+    """The unit of a release: its column (or "row"), and its name from the curator.
 
-    Nothing is assumed of a unit without a name: it is called by its column, and never a person.
+    A unit without a name is called by its column, and never a person.
 
     Examples
     --------
@@ -51,17 +52,17 @@ class Unit:
 
     @property
     def is_row(self) -> bool:
-        """Whether each row is a unit."""
+        """True if each row is a unit."""
         return self.column == ROW
 
     @property
     def one(self) -> str:
-        """The noun for one of them."""
+        """The noun for one unit."""
         return self.name or (ROW if self.is_row else f"`{self.column}`")
 
     @property
     def several(self) -> str:
-        """The noun for several of them."""
+        """The noun for several units."""
         if self.name is None:
             return "rows" if self.is_row else f"`{self.column}` values"
         rest, last = self.name[: (cut := max(self.name.rfind(" "), self.name.rfind("-")) + 1)], self.name[cut:]
@@ -73,17 +74,17 @@ class Unit:
 
     @property
     def a(self) -> str:
-        """One of them, with its article."""
+        """The noun for one unit, with its article."""
         return f"{'an' if self.one[0].casefold() in 'aeiou' else 'a'} {self.one}"
 
     @property
     def is_person(self) -> bool:
-        """Whether they are people by their name, whom texts call somebody."""
+        """True if the units are people by their name."""
         return self.several.endswith("people")
 
     @property
     def protected(self) -> str:
-        """Who is protected, in full."""
+        """The protected unit, in full."""
         if not self.is_row:
             return f"one {self.one} (all rows with the same {self.column})"
         if self.name is None:
@@ -97,15 +98,15 @@ class Unit:
 
     @property
     def their(self) -> str:
-        """The pronoun that owns."""
+        """The possessive pronoun."""
         return "their" if self.is_person else "its"
 
     @property
     def others(self) -> str:
-        """The data of all others."""
+        """The words for the data of all other units."""
         return "everyone else's data" if self.is_person else f"all other {self.several}"
 
     @property
     def with_several(self) -> str:
-        """Somebody who is several units."""
+        """The words for someone who is several units."""
         return "Someone with k rows in the table" if self.is_row else f"Someone with k values of {self.column}"

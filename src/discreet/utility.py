@@ -1,6 +1,6 @@
-"""Utility: how good the reports are. Cost, bias, variance, tails, and the distance between two distributions.
+"""Utility of reports: cost, bias, variance, tails, and the distance between two distributions.
 
-Every answer is a float, or a Fraction with ``exact=True`` where the mechanism and the loss are exact. "Per true value"
+Every answer is a float, or a Fraction with ``exact=True`` if the mechanism and the loss are exact. "Per true value"
 means one number for every truth, in the order of the mechanism's inputs.
 
 >>> import discreet as dc
@@ -29,35 +29,36 @@ from .exact.arrays import Array, FloatArray, as_floats
 from .exact.rationals import Number, as_fraction
 from .losses import Loss
 from .spaces import Space, completed, is_space
+from .wide_noise import WideNoise, is_too_large
 
 __all__ = ["bias", "cost", "expected_loss", "kantorovich", "probability_of_truth", "tail", "variance"]
 
 
-#: Distributions given in floats must add up to what they should within this much.
+#: Largest error of the sum of a distribution in floats.
 TOLERANCE = 1e-9
 
-#: Masses stay below this, so that a sum of them is finite.
-LARGEST_MASS = 1e200
+#: Largest mass, so that sums are finite.
+MAX_MASS = 1e200
 
-#: A matrix times its inverse is the identity within this much, or it has none.
-INVERTIBLE = 1e-3
+#: Largest error of a matrix times its inverse; beyond it the matrix counts as singular.
+INVERSE_TOLERANCE = 1e-3
 
 
 # ------------------------------------------------------------------------------------------------ reading distributions
 
 
 def _read_masses(values: object, size: int, what: str) -> FloatArray:
-    """Finite, nonnegative numbers, one for every value; fractions may be written as text, "1/3"."""
+    """Read finite, nonnegative numbers, one for every value; fractions may be text, "1/3"."""
     try:
         masses = as_floats(values)
     except (TypeError, ValueError):
-        listed = values.tolist() if isinstance(values, np.ndarray) else values
-        if not isinstance(listed, list | tuple) or not any(isinstance(value, str) for value in listed):
+        items = values.tolist() if isinstance(values, np.ndarray) else values
+        if not isinstance(items, list | tuple) or not any(isinstance(value, str) for value in items):
             raise WrongType.must_be(what, "a list of numbers", InWords(type(values).__name__)) from None
-        masses = as_floats([as_fraction(value, f"every number of {what}") for value in listed])
+        masses = as_floats([as_fraction(value, f"every number of {what}") for value in items])
     if masses.shape != (size,):
         raise InvalidInput.must_be(what, f"one number for each of the {size} values", InWords(f"shape {masses.shape}"))
-    wrong = ~((masses >= 0) & (masses <= LARGEST_MASS))
+    wrong = ~((masses >= 0) & (masses <= MAX_MASS))
     if isinstance(values, np.ma.MaskedArray) or wrong.any():
         k = int(wrong.argmax())
         raise InvalidInput(
@@ -72,7 +73,7 @@ def _is_uniform(prior: object) -> bool:
 
 
 def read_prior(prior: object, size: int) -> FloatArray:
-    """How likely each truth is, as floats; uniform when None."""
+    """Read the probability of each truth, as floats; uniform if None."""
     if _is_uniform(prior):
         return np.full(size, 1 / size)
     weights = _read_masses(prior, size, "a prior")
@@ -86,7 +87,7 @@ def read_prior(prior: object, size: int) -> FloatArray:
 
 
 def read_exact_prior(prior: object, size: int) -> list[Fraction]:
-    """How likely each truth is, exactly; a float stands for the simplest rational that rounds to it."""
+    """Read the exact probability of each truth; a float stands for the simplest rational that rounds to it."""
     if _is_uniform(prior):
         return [Fraction(1, size)] * size
     read_prior(prior, size)
@@ -104,18 +105,18 @@ def read_exact_prior(prior: object, size: int) -> list[Fraction]:
 
 
 def _exact_rows(channel: Channel, loss: Loss) -> tuple[list[int], int]:
-    """Integers s[i] and a common d, with expected loss s[i] / (d * totals[i]) for truth i."""
+    """Return integers s[i] and a common d, with expected loss s[i] / (d * totals[i]) for truth i."""
     if channel.table is None:
         raise Unsupported(
             "a float matrix has no exact answer.", "Give a mechanism or an exact Table, or drop exact=True."
         )
-    values, levels = loss.exact_levels(channel.inputs, channel.outputs)
+    values, loss_codes_by_truth = loss.exact_levels(channel.inputs, channel.outputs)
     denominator = math.lcm(*(v.denominator for v in values))
     scaled = [int(v * denominator) for v in values]
     palette, sums = channel.table.palette, []
     width = len(palette)
-    for loss_codes, weight_codes in zip(levels, channel.table.codes, strict=True):
-        # Places of one row with the same weight and the same loss are multiplied once.
+    for loss_codes, weight_codes in zip(loss_codes_by_truth, channel.table.codes, strict=True):
+        # Entries of one row with the same weight and the same loss are multiplied once.
         pairs, times = np.unique(loss_codes * width + weight_codes, return_counts=True)
         terms = zip(pairs.tolist(), times.tolist(), strict=True)
         sums.append(sum(scaled[k // width] * t * palette[k % width] for k, t in terms))
@@ -129,7 +130,7 @@ def expected_loss(mechanism: object, loss: object = "L0", *, exact: Literal[True
 @overload
 def expected_loss(mechanism: object, loss: object = "L0", *, exact: bool) -> FloatArray | tuple[Fraction, ...]: ...
 def expected_loss(mechanism: object, loss: object = "L0", *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
-    """The expected loss of each true value: sum_j loss(i, j) P[i, j].
+    """Return the expected loss of each true value: sum_j loss(i, j) P[i, j].
 
     Parameters
     ----------
@@ -145,11 +146,15 @@ def expected_loss(mechanism: object, loss: object = "L0", *, exact: bool = False
     >>> expected_loss([[0.75, 0.25], [0.5, 0.5]], "L1").tolist()
     [0.25, 0.5]
     """
-    channel, resolved = Channel.of(mechanism).written_out(), losses.resolve(loss)
+    channel, loss_object = Channel.of(mechanism), losses.resolve(loss)
+    noise = WideNoise.of(channel) if is_too_large(channel) and not exact else None
+    if noise is not None:
+        return noise.losses_by_truth(loss_object)
+    channel.refuse_if_large()
     if not exact:
-        rows: FloatArray = np.einsum("ij,ij->i", resolved.of(channel.inputs, channel.outputs), channel.matrix)
+        rows: FloatArray = np.einsum("ij,ij->i", loss_object.of(channel.inputs, channel.outputs), channel.matrix)
         return rows
-    sums, denominator = _exact_rows(channel, resolved)
+    sums, denominator = _exact_rows(channel, loss_object)
     assert channel.table is not None
     return tuple(Fraction(s, denominator * t) for s, t in zip(sums, channel.table.totals, strict=True))
 
@@ -183,7 +188,7 @@ def cost(
     exact: bool = False,
     rescaled: bool = False,
 ) -> float | Fraction:
-    """The expected loss: sum_i w_i sum_j loss(i, j) P[i, j], [C] definition 3.
+    """Return the expected loss: sum_i w_i sum_j loss(i, j) P[i, j], [C] definition 3.
 
     Parameters
     ----------
@@ -192,7 +197,7 @@ def cost(
     loss
         "L0" (wrong or not), "L1" (absolute error), "L2" (squared error), a :class:`~discreet.losses.Loss`, or a matrix.
     prior
-        w, how likely each truth is: numbers that add up to 1 ("1/3" may be written as text), or "uniform", the default.
+        w, the probability of each truth: numbers that add up to 1 ("1/3" may be text), or "uniform", the default.
     worst_case
         The largest expected loss of any truth instead, max_i sum_j loss(i, j) P[i, j]; this needs no prior.
     exact
@@ -205,13 +210,16 @@ def cost(
     >>> cost([[0.75, 0.25], [0.25, 0.75]])
     0.25
     """
-    channel, resolved = Channel.of(mechanism).written_out(), losses.resolve(loss)
+    channel, loss_object = Channel.of(mechanism), losses.resolve(loss)
+    noise = WideNoise.of(channel) if is_too_large(channel) else None
+    if noise is None:
+        channel.refuse_if_large()
     truths, reports = channel.shape
     factor = Fraction(1)
     if rescaled:
-        if not resolved.name.startswith("L0"):
+        if not loss_object.name.startswith("L0"):
             raise InvalidInput(
-                f"only L0 and beyond(d) are rescaled in [C]; got {resolved.name}.",
+                f"only L0 and beyond(d) are rescaled in [C]; got {loss_object.name}.",
                 "Drop rescaled=True.",
                 argument="rescaled",
             )
@@ -221,13 +229,17 @@ def cost(
             "the worst case over all truths needs no prior.",
             f"Give either {arg('prior')} or {arg('worst_case', True)}.",
         )
+    if exact and noise is not None:
+        if worst_case:
+            return factor * noise.worst_loss(loss_object)
+        return factor * noise.mean_loss(loss_object, None if _is_uniform(prior) else read_exact_prior(prior, truths))
     if worst_case:
-        worst = max(expected_loss(channel, resolved, exact=exact))
+        worst = max(expected_loss(channel, loss_object, exact=exact))
         return factor * worst if isinstance(worst, Fraction) else float(factor) * float(worst)
     if not exact:
-        return float(factor) * float(read_prior(prior, truths) @ expected_loss(channel, resolved))
+        return float(factor) * float(read_prior(prior, truths) @ expected_loss(channel, loss_object))
     weights = read_exact_prior(prior, truths)
-    sums, denominator = _exact_rows(channel, resolved)
+    sums, denominator = _exact_rows(channel, loss_object)
     assert channel.table is not None
     # One division for each distinct total: reducing a fraction of ten thousand bits is what takes the time.
     common = math.lcm(*(w.denominator for w in weights))
@@ -241,7 +253,16 @@ def cost(
 
 
 def tail(mechanism: object, d: Number, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
-    """P(\\|report - truth\\| > d) for each true value.
+    """Return P(\\|report - truth\\| > d) for each true value.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    d
+        The largest error that is not counted, 0 or more; on a grid in the unit of its cells.
+    exact
+        Answer in Fractions.
 
     Examples
     --------
@@ -253,7 +274,14 @@ def tail(mechanism: object, d: Number, *, exact: bool = False) -> FloatArray | t
 
 
 def probability_of_truth(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
-    """P(report = truth) for each true value: the diagonal of the matrix.
+    """Return P(report = truth) for each true value: the diagonal of the matrix.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    exact
+        Answer in Fractions.
 
     Examples
     --------
@@ -261,17 +289,17 @@ def probability_of_truth(mechanism: object, *, exact: bool = False) -> FloatArra
     >>> probability_of_truth(dc.geometric(2, alpha="1/2"), exact=True)
     (Fraction(2, 3), Fraction(1, 3), Fraction(2, 3))
     """
-    channel = Channel.of(mechanism).written_out()
+    channel = Channel.of(mechanism).refuse_if_large()
     truth = (losses.squared_distances(channel.inputs, channel.outputs) == 0).astype(np.int64)
     return expected_loss(channel, losses.matrix(truth), exact=exact)
 
 
 def share_variances(mechanism: object, prior: object = None) -> FloatArray:
-    """For each true value, the variance of the estimate of its share from reports, times the number of people.
+    """Return, for each true value, the variance of its estimated share from reports, times the number of people.
 
     With A the mechanism, p the prior and u = p A the distribution of reports, this is the bound of Cramer and Rao,
-    ``(J^-1)_xx - p_x^2`` with the Fisher information ``J = A diag(1/u) A'`` of one report. It is infinite where
-    reports do not determine the shares.
+    ``(J^-1)_xx - p_x^2`` with the Fisher information ``J = A diag(1/u) A'`` of one report. It is infinite if reports
+    do not determine the shares.
 
     Examples
     --------
@@ -279,7 +307,7 @@ def share_variances(mechanism: object, prior: object = None) -> FloatArray:
     >>> share_variances(dc.randomized_response(2, alpha="1/3")).round(6).tolist()    # (1/4) / (3/4 - 1/4)^2
     [1.0, 1.0]
     """
-    channel = Channel.of(mechanism).written_out()
+    channel = Channel.of(mechanism).refuse_if_large()
     p = read_prior(prior, channel.shape[0])
     A = channel.matrix[:, channel.matrix.max(axis=0) > 0]
     information = (A / np.maximum(p @ A, 1e-300)) @ A.T
@@ -287,13 +315,13 @@ def share_variances(mechanism: object, prior: object = None) -> FloatArray:
         inverse = np.linalg.inv(information)
     except np.linalg.LinAlgError:
         return np.full(len(p), math.inf)
-    if not np.allclose(inverse @ information, np.eye(len(p)), atol=INVERTIBLE):
+    if not np.allclose(inverse @ information, np.eye(len(p)), atol=INVERSE_TOLERANCE):
         return np.full(len(p), math.inf)
     return np.asarray(np.diag(inverse) - p**2)
 
 
 def _errors(channel: Channel) -> Loss:
-    """The signed error, report minus truth, as a loss."""
+    """Return the signed error, report minus truth, as a loss."""
     if not (channel.inputs.is_line and channel.outputs.is_line):
         raise Unsupported(
             f"bias and variance are for counts; these values are {channel.inputs.noun}s, which have no difference.",
@@ -304,7 +332,14 @@ def _errors(channel: Channel) -> Loss:
 
 
 def bias(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
-    """The expected error E[report - truth] for each true value.
+    """Return the expected error E[report - truth] for each true value.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    exact
+        Answer in Fractions.
 
     Examples
     --------
@@ -312,12 +347,19 @@ def bias(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fracti
     >>> bias(dc.geometric(2, alpha="1/2"), exact=True)
     (Fraction(1, 2), Fraction(0, 1), Fraction(-1, 2))
     """
-    channel = Channel.of(mechanism).written_out()
+    channel = Channel.of(mechanism).refuse_if_large()
     return expected_loss(channel, _errors(channel), exact=exact)
 
 
 def variance(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
-    """The variance of the report for each true value: E[(report - truth)^2] - bias^2.
+    """Return the variance of the report for each true value: E[(report - truth)^2] - bias^2.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    exact
+        Answer in Fractions.
 
     Examples
     --------
@@ -325,7 +367,7 @@ def variance(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fr
     >>> variance(dc.geometric(2, alpha="1/2"), exact=True)
     (Fraction(7, 12), Fraction(2, 3), Fraction(7, 12))
     """
-    channel = Channel.of(mechanism).written_out()
+    channel = Channel.of(mechanism).refuse_if_large()
     errors = _errors(channel)
     if exact:
         pairs = zip(expected_loss(channel, "L2", exact=True), expected_loss(channel, errors, exact=True), strict=True)
@@ -337,7 +379,7 @@ def variance(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fr
 
 
 def kantorovich(p: Sequence[float] | Array, q: Sequence[float] | Array, space: Space) -> float:
-    """The earth mover's distance: the least mass times distance that turns p into q.
+    """Return the earth mover's distance: the least mass times distance that turns p into q.
 
     On counts, the sum of the differences of the cumulative sums. On labels, where any two are at distance 1, the
     total variation. On a grid, an exact optimal transport between centres (POT's network simplex) of what p and q do
@@ -375,7 +417,7 @@ def kantorovich(p: Sequence[float] | Array, q: Sequence[float] | Array, space: S
 
 
 def transport_solver() -> Callable[..., Any]:
-    """The solver of optimal transport on maps, which is an extra.
+    """Return the solver of optimal transport on maps, which is an extra.
 
     Raises
     ------
@@ -390,7 +432,7 @@ def transport_solver() -> Callable[..., Any]:
 
 
 def _transport(surplus: FloatArray, space: Space) -> float:
-    """The least cost of moving the surplus where it is positive to where it is negative."""
+    """Return the least cost of moving the surplus where it is positive to where it is negative."""
     sources, targets = np.flatnonzero(surplus > 0), np.flatnonzero(surplus < 0)
     if not len(sources) or not len(targets):
         return 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -16,7 +17,7 @@ from .privacy import verify as judging
 from .privacy.verify import Verdict
 from .privacy.witness import Witness
 from .ptables.table import PTable
-from .report import Check, Fact, Json, Report, Result, Section, Terms, stamped
+from .report import Check, Fact, Finding, Json, Report, Result, Section, Terms, stamped
 from .spaces import Space
 from .wording import listed
 
@@ -29,12 +30,12 @@ _MAX_SHOWN = 60
 
 
 @dataclass(frozen=True)
-class ClaimVerdict(Check):
+class ClaimVerdict(Finding):
     """The verdict on a claim: whether it holds, the least delta at its epsilon, and its witness."""
 
+    holds: bool
     epsilon: str
     delta: str
-    holds: bool
     least_delta: float
     witness: Witness | None
 
@@ -60,7 +61,7 @@ class FileVerdict(Verdict):
         Its content: a mechanism, an exact table of probabilities or a p-table.
     properties
         Checks of its properties; empty without a table of counts.
-    judged
+    claim_verdict
         The verdict on a claim: the requested one, or the file's own with a delta; None without a claim.
 
     Examples
@@ -76,20 +77,26 @@ class FileVerdict(Verdict):
     name: str = ""
     subject: Mechanism | Probabilities | PTable | None = field(default=None, repr=False)
     properties: Checks = field(default_factory=Checks, repr=False)
-    judged: ClaimVerdict | None = None
+    claim_verdict: ClaimVerdict | None = None
+
+    @property
+    def judged(self) -> ClaimVerdict | None:
+        """Deprecated alias of ``claim_verdict``."""
+        warnings.warn("judged is now claim_verdict; the next version removes judged.", DeprecationWarning, 2)
+        return self.claim_verdict
 
     @property
     def claim_holds(self) -> bool:
-        """True if the claim that was judged holds; True where none was."""
-        return self.judged is None or self.judged.holds
+        """True if the claim holds, or without a claim."""
+        return self.claim_verdict is None or self.claim_verdict.holds
 
     @property
     def passed(self) -> bool | None:
-        """True if the claim that was judged holds; True for a mechanism, whose claim was proved again as it was read.
+        """True if the claim holds; True for a mechanism, whose claim was proved again when it was read.
 
-        None where nothing is claimed: a matrix or a p-table without ``epsilon``.
+        None without a claim: a matrix or a p-table without ``epsilon``.
         """
-        return self.claim_holds if self.judged is not None or isinstance(self.subject, Mechanism) else None
+        return self.claim_holds if self.claim_verdict is not None or isinstance(self.subject, Mechanism) else None
 
     def to_json(self) -> dict[str, Json]:
         """Return the verdict, the properties and the claim as plain JSON values."""
@@ -103,17 +110,17 @@ class FileVerdict(Verdict):
             content["certificate"] = self.subject.certificate.to_json()
         if isinstance(self.subject, PTable):
             content["table"] = self.subject.figures(self)
-        if self.judged is not None:
-            content["judged"] = self.judged.to_json()
+        if self.claim_verdict is not None:
+            content["judged"] = self.claim_verdict.to_json()
         return stamped("verdict", 1, content)
 
     def report(self) -> Report:
         """Return the content of the file, its privacy, its properties, and whether the claim holds."""
         lines = (*self._subject_lines(), *self.lines(), *(("note", note) for note in self.notes))
         facts = self.facts()
-        if self.judged is not None:
-            claim = f"epsilon = {self.judged.epsilon}, delta = {self.judged.delta}"
-            facts = (Fact("holds" if self.judged.holds else "does NOT hold", claim), *facts)
+        if self.claim_verdict is not None:
+            holds = "holds" if self.claim_verdict.holds else "does NOT hold"
+            facts = (Fact(holds, self.claim_verdict.name), *facts)
         sections = [Section(parts=(Terms((*lines, *self._property_lines(), *self._claim_lines())),))]
         sections += self._picture()
         if len(self.properties):
@@ -140,21 +147,15 @@ class FileVerdict(Verdict):
         return [("has", self._named(True)), ("has not", self._named(False))]
 
     def _named(self, holds: bool) -> str:
-        named = (f"{r.name} ({code})" for code, r in self.properties.items() if r.holds is holds)
-        return ", ".join(named) or "none"
+        names = (f"{r.name} ({code})" for code, r in self.properties.items() if r.holds is holds)
+        return ", ".join(names) or "none"
 
     def _claim_lines(self) -> list[tuple[str, str]]:
-        if self.judged is None:
+        if self.claim_verdict is None:
             return []
-        claim = self.judged
-        least = f"the least delta at this epsilon is {text_up(claim.least_delta)}"
-        return [
-            (
-                "judged",
-                f"epsilon = {claim.epsilon}, delta = {claim.delta} {'holds' if claim.holds else 'DOES NOT HOLD'}",
-            ),
-            ("", least + (f": {claim.witness}" if claim.witness else "")),
-        ]
+        claim = self.claim_verdict
+        outcome = "holds" if claim.holds else "DOES NOT HOLD"
+        return [("judged", f"{claim.name} {outcome}"), ("", claim.sentence)]
 
     def _picture(self) -> list[Section]:
         if isinstance(self.subject, Mechanism):
@@ -330,7 +331,9 @@ def judge_subject(
     judgement = None
     if claim is not None:
         least, witness = verdict.delta(claim[0]), verdict.delta_witness(claim[0])
-        judgement = ClaimVerdict(*claim, verdict.holds(*claim), least, witness)
+        name = f"epsilon = {claim[0]}, delta = {claim[1]}"
+        sentence = f"the least delta at this epsilon is {text_up(least)}{f': {witness}' if witness else ''}"
+        judgement = ClaimVerdict(name, verdict.holds(*claim), sentence, *claim, least, witness)
     return FileVerdict(
         verdict.notion, verdict.inputs, verdict.exact, verdict.evidence, (*notes, *verdict.notes), verdict.outputs,
         verdict.claim, name, subject, _properties(subject), judgement,
@@ -343,7 +346,7 @@ def _refuse_lone_delta(epsilon: Number | None, delta: Number | None) -> None:
 
 
 def _stated(subject: Mechanism | Probabilities | PTable) -> tuple[str, str] | None:
-    """Return the subject's own claim with a delta, which must be judged as no finite epsilon suffices."""
+    """Return the subject's claim with a delta, which must be judged because no finite epsilon suffices."""
     if isinstance(subject, PTable):
         return subject.claim
     if isinstance(subject, Mechanism) and subject.certificate.delta:
@@ -355,4 +358,4 @@ def _properties(subject: object) -> Checks:
     try:
         return check(subject)
     except DiscreetError:
-        return Checks()  # an unbounded mechanism, or reports of another kind than truths: no property makes sense
+        return Checks()  # an unbounded mechanism, or reports of another kind than truths: no property applies

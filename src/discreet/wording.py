@@ -1,6 +1,6 @@
 """Words for people: plurals, lists in a sentence, percentages and rounded numbers; names as people write them.
 
-Bounds that must be rounded to their safe side are in :mod:`discreet.exact.rationals` (``text_up``, ``text_down``).
+Bounds that must be rounded to the safe side are in :mod:`discreet.exact.rationals` (``text_up``, ``text_down``).
 A name is read in any case, with hyphens, underscores or spaces, in full or short; an unknown name is refused with the
 nearest known one.
 """
@@ -176,6 +176,16 @@ def in_sql(name: str) -> str:
     return name if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)?", name) else '"' + name.replace('"', '""') + '"'
 
 
+def spelled_alike(name: str, names: Iterable[str]) -> list[str]:
+    """Return the name itself if it is among the names, else those that differ from it in case only.
+
+    >>> spelled_alike("site", ["site", "Site"]), spelled_alike("SITE", ["site", "year"]), spelled_alike("age", ["site"])
+    (['site'], ['site'], [])
+    """
+    known = list(names)
+    return [name] if name in known else [one for one in known if one.casefold() == name.casefold()]
+
+
 def find_table(name: str, tables: Iterable[str], place: str) -> str:
     """Return the table of a name in its own spelling: exactly, or the only one that differs in case.
 
@@ -183,9 +193,7 @@ def find_table(name: str, tables: Iterable[str], place: str) -> str:
     'visits'
     """
     known = list(tables)
-    if name in known:
-        return name
-    alike = [table for table in known if table.casefold() == name.casefold()]
+    alike = spelled_alike(name, known)
     if len(alike) == 1:
         return alike[0]
     shown = ", ".join(map(in_sql, sorted(known)[:20])) or "none"

@@ -19,9 +19,9 @@ import pytest
 
 from discreet.addresses import SCHEMES, Scheme
 from discreet.errors import DiscreetError, InvalidInput, UnreadableFile
-from discreet.ledger.chain import Event, Row, digest_of, next_event
-from discreet.ledger.ledger import Cost, Ledger, Recorded
-from discreet.ledger.stores.base import Session, Store
+from discreet.ledger.chain import Event, EventRow, digest_of, next_event
+from discreet.ledger.ledger import Cost, Ledger, RecordedAnswer
+from discreet.ledger.stores.base import Store, StoreSession
 from discreet.ledger.stores.opening import STORES, create_store, open_store
 from support.refusals import refused
 from support.store_places import empty_place
@@ -53,7 +53,7 @@ def store(address: str, chain: list[Event]) -> Store:
     return made
 
 
-def rows(store: Store) -> list[Row]:
+def rows(store: Store) -> list[EventRow]:
     with store.reading() as session:
         return session.rows()
 
@@ -124,7 +124,7 @@ def test_an_event_of_any_text_and_length_comes_back(store: Store, chain: list[Ev
 @pytest.mark.parametrize("again", ["number", "hash"])
 def test_no_event_takes_the_place_of_another(store: Store, chain: list[Event], again: str) -> None:
     last = chain[-1].row
-    row = Row(5, "{}", digest_of(b"{}")) if again == "number" else Row(6, last.body, last.hash)
+    row = EventRow(5, "{}", digest_of(b"{}")) if again == "number" else EventRow(6, last.body, last.hash)
     before = rows(store)
     with pytest.raises(DiscreetError), store.writing() as session:
         session.append(row)
@@ -192,7 +192,7 @@ def test_writers_take_turns_from_their_beginning_on(store: Store, address: str, 
         for _ in range(times):
             with mine.writing() as session:
                 number = session.last_number() + 1
-                session.append(Row(number, f"{number}", digest_of(b"%d" % number)))
+                session.append(EventRow(number, f"{number}", digest_of(b"%d" % number)))
 
     threads = [threading.Thread(target=write, args=(5,)) for _ in range(4)]
     for thread in threads:
@@ -205,10 +205,10 @@ def test_writers_take_turns_from_their_beginning_on(store: Store, address: str, 
 #: Writes an event, and is killed before the transaction ends, or just after it.
 KILLED = """
 import os, signal, sys
-from discreet.ledger.chain import Row, digest_of
+from discreet.ledger.chain import EventRow, digest_of
 from discreet.ledger.stores.opening import open_store
 with open_store(sys.argv[1]).writing() as session:
-    session.append(Row(6, "6", digest_of(b"6")))
+    session.append(EventRow(6, "6", digest_of(b"6")))
     if sys.argv[2] == "inside":
         os.kill(os.getpid(), signal.SIGKILL)
 os.kill(os.getpid(), signal.SIGKILL)
@@ -235,7 +235,7 @@ def live(address: str) -> None:
     stopped = ledger.reserve("stopped", {}, Cost(Fraction(1, 2)))
     for k in range(25):
         assert ledger.answer(f"q{k}", {"k": k}, Cost(Fraction(1, 100)), lambda k=k: b"%d" % k).fresh
-    assert not isinstance(stopped, Recorded)
+    assert not isinstance(stopped, RecordedAnswer)
     ledger.release(stopped.number, because="the program was stopped")
     again = Ledger.open(address)
     assert again.spent().epsilon == Fraction(1, 4) and again.verify().holds
@@ -251,23 +251,23 @@ def test_a_ledger_lives_its_life_on_it(address: str) -> None:
 class Shelf:
     """Everything that one store keeps."""
 
-    rows: list[Row]
+    rows: list[EventRow]
     key: bytes
     contents: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     answers: dict[str, int] = field(default_factory=dict)
 
 
-class ShelfSession(Session):
+class ShelfSession(StoreSession):
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
 
-    def rows(self, first: int = 1, last: int | None = None) -> list[Row]:
+    def rows(self, first: int = 1, last: int | None = None) -> list[EventRow]:
         return self.shelf.rows[first - 1 : last]
 
     def last_number(self) -> int:
         return len(self.shelf.rows)
 
-    def append(self, row: Row) -> None:
+    def append(self, row: EventRow) -> None:
         self.shelf.rows.append(row)
 
     def record_answer(self, key: str, number: int) -> None:
@@ -305,7 +305,7 @@ class ShelfStore(Store):
 
     @classmethod
     def create(
-        cls, address: str | Path, first: Row, secret: bytes, fill: Callable[[Session], None] | None = None
+        cls, address: str | Path, first: EventRow, secret: bytes, fill: Callable[[StoreSession], None] | None = None
     ) -> ShelfStore:
         shelf = Shelf([first], secret)
         if fill is not None:
@@ -317,7 +317,7 @@ class ShelfStore(Store):
         return self.name in self.shelves
 
     @contextmanager
-    def reading(self) -> Iterator[Session]:
+    def reading(self) -> Iterator[StoreSession]:
         yield ShelfSession(self.shelves[self.name])
 
     writing = reading

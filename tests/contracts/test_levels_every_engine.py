@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from discreet.engines.reference import count_rows
 from discreet.errors import Unsupported
-from discreet.questions.levels import ordered
+from discreet.questions.levels import order_levels
 from discreet.release.levels.shape import Shape
 from support import awkward
 from support.engines import KEY, SMALL, Engine, every_engine
@@ -16,7 +16,7 @@ from support.engines import KEY, SMALL, Engine, every_engine
 def with_levels(counting):
     """The same question, with all totals if it has groups."""
     columns = len(counting.question.by)
-    levels = ordered([range(columns), *(range(k) for k in range(columns))], columns)
+    levels = order_levels([range(columns), *(range(k) for k in range(columns))], columns)
     return replace(counting, question=replace(counting.question, levels=levels))
 
 

@@ -61,7 +61,7 @@ def test_forward_and_backward_are_the_products_with_the_matrix(
     rng = np.random.default_rng(3)
     p, v = rng.dirichlet(np.ones(m.inputs.size)), rng.normal(size=m.outputs.size)
     for most in (1 << 20, 0):
-        monkeypatch.setattr("discreet.exact.products.kernel.DENSE_PLACES", most)
+        monkeypatch.setattr("discreet.exact.products.kernel.MAX_DENSE_ENTRIES", most)
         assert np.allclose(m.forward(p), p @ m.matrix, rtol=1e-11, atol=1e-14)
         assert np.allclose(m.backward(v), m.matrix @ v, rtol=1e-11, atol=1e-13)
 

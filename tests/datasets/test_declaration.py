@@ -46,8 +46,8 @@ def test_places_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.Mon
     found = declared(tmp_path)
     monkeypatch.chdir("/")
     assert found.data_of("visits") == str(tmp_path / "data/visits.csv")
-    assert found.ledger_place == str(tmp_path / "visits.ledger")
-    assert found.table_named("VISITS") == "visits" and found.table_named("people") is None
+    assert found.ledger_address == str(tmp_path / "visits.ledger")
+    assert found.find_table("VISITS") == "visits" and found.find_table("people") is None
 
 
 def test_what_is_written_reads_the_same(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_values_of_python_and_of_a_command_line_are_the_same_values(tmp_path: Pa
         ("health=good,NULL", ("good", None)),
         ("name='a,b',c", ("a,b", "c")),
     ):
-        column = DeclaredColumn.typed_domain(text, tmp_path)
+        column = DeclaredColumn.parse_domain(text, tmp_path)
         assert column.domain(tmp_path) == domain
         assert DeclaredColumn.from_toml(column.name, column.to_toml()).domain(tmp_path) == domain
     with refused(DiscreetError, "columns"):
@@ -139,5 +139,5 @@ def test_values_of_python_and_of_a_command_line_are_the_same_values(tmp_path: Pa
 
 def test_a_declaration_of_a_program_has_no_file() -> None:
     found = Declaration("visits", "row", {"visits": DeclaredTable("visits.csv", "id")})
-    assert found.unit_of("visits") == "id" and found.ledger_place is None and found.name == "the dataset"
+    assert found.unit_of("visits") == "id" and found.ledger_address is None and found.name == "the dataset"
     assert "visits.csv" in found.describe()

@@ -12,7 +12,7 @@ import typer
 
 import discreet as dc
 from datasets.conftest import write_people
-from discreet.cli import datasets as verbs
+from discreet.cli import dataset as verbs
 from discreet.datasets import making
 from discreet.datasets.declaration import Declaration
 from discreet.errors import InvalidInput, UnreadableFile
@@ -169,7 +169,7 @@ def test_a_column_is_added_and_the_rest_stays(folder: Path) -> None:
     run("dataset", "add-column", file, "--bands", "Age=18,30,65")
     text = file.read_text()
     assert "# our own comment" in text and "# age = " not in text and '[columns]\nsite = "1..3"' in text
-    assert Declaration.open(file).column_named("age") is not None
+    assert Declaration.open(file).find_column("age") is not None
     for line in (("--domain", "site=1..2"), ("--domain", "agee=1..2"), ()):
         with refused(InvalidInput, "domain"):
             invoke("dataset", "add-column", file, *line)

@@ -490,8 +490,8 @@ table = library.{maker}({{"person": ["a", "b", "a"], "x": [1, 2, 3]}})
 try:
     plan = dc.plan_release("SELECT COUNT(*) FROM t WHERE x > 1", data=table, dataset="t", unit="person", epsilon=1)
     from discreet.engines.sources import open_source
-    from discreet.release.counts import countings_of
-    print(open_source(table, "t").count(countings_of(plan, b"key"))[0].item())
+    from discreet.release.counts import countings
+    print(open_source(table, "t").count(countings(plan, b"key"))[0].item())
 except dc.errors.MissingExtra as missing:
     print(missing)
 print([name for name in {absent} if name in sys.modules])

@@ -14,7 +14,7 @@ from discreet.estimation.model.problem import read
 from discreet.estimation.solvers import em
 from discreet.estimation.solvers.likelihood import Likelihood
 from discreet.plots.maps import in_squares, square_map
-from discreet.plots.reconstruction import MOST_BARS, binned
+from discreet.plots.reconstruction import MAX_BARS, binned
 from support.refusals import refused
 
 
@@ -132,7 +132,7 @@ def test_smoothed_maps_show_how_much_they_vary_and_others_do_not() -> None:
 
 def test_long_ranges_are_drawn_in_bins_that_add_up() -> None:
     values, (sums,), width = binned(range(10_001), np.full(10_001, 1 / 10_001))
-    assert len(values) <= MOST_BARS and sums.sum() == pytest.approx(1) and values[1] == width
+    assert len(values) <= MAX_BARS and sums.sum() == pytest.approx(1) and values[1] == width
     m = dc.geometric(5000, epsilon=1)
     e = dc.estimate(reports=m.simulate(np.full(500, 2500), seed=1), mechanism=m)
     assert e.plot().png(1)[1:4] == b"PNG"

@@ -43,7 +43,7 @@ def by_hand(kernel: Noise, n: int) -> list[list[Fraction]]:
     """Every noise from -100 to 100, one at a time, clamped; what lies beyond goes to the ends."""
     table = []
     for x in range(n + 1):
-        law = kernel.own[x] if x < len(kernel.own) else kernel.law
+        law = kernel.first_laws[x] if x < len(kernel.first_laws) else kernel.law
         row = [F(0)] * (n + 1)
         for z in range(-100, 101):
             row[min(max(x + z, 0), n)] += law.probability(z)
@@ -176,8 +176,8 @@ def test_own_laws_reach_truths_stored_in_few_bits():
 def test_noise_refuses_impossible_shapes():
     with refused(InvalidInput, "clamp"):
         Noise(LAWS["finite"], (0, 5), (5, 5))
-    with refused(InvalidInput, "own"):
-        Noise(LAWS["finite"], own=(Finite(0, [1]),))
+    with refused(InvalidInput, "first_laws"):
+        Noise(LAWS["finite"], first_laws=(Finite(0, [1]),))
 
 
 # ------------------------------------------------------------------------------------------------ response

@@ -72,7 +72,7 @@ def test_every_row_of_a_remapped_lattice_has_the_same_total():
 @pytest.mark.parametrize("border", BORDERS)
 @pytest.mark.parametrize("shape", [(6, 7), (1, 9), (9, 1), (2, 5), (11, 4)])
 def test_products_by_fourier_transform_agree_with_the_matrix(border, shape, monkeypatch):
-    monkeypatch.setattr(module, "DENSE_CELLS", 0)
+    monkeypatch.setattr(module, "MAX_DENSE_CELLS", 0)
     kernel = Lattice.from_weights(weights_of(shape), border)
     rng = np.random.default_rng(1)
     p, v = rng.dirichlet(np.ones(kernel.size)), rng.normal(size=kernel.size)
@@ -88,7 +88,7 @@ def test_products_by_fourier_transform_agree_with_the_matrix(border, shape, monk
 @pytest.mark.parametrize("shape", [(40, 25), (60, 3)])
 def test_products_on_a_field_as_wide_as_the_law_reaches_agree_with_the_matrix(border, shape, monkeypatch):
     """Weights that fall by a hundred a step reach 8 rows, and the map is larger."""
-    monkeypatch.setattr(module, "DENSE_CELLS", 0)
+    monkeypatch.setattr(module, "MAX_DENSE_CELLS", 0)
     weights = [[10 ** (300 - 2 * a - b) for b in range(shape[1])] for a in range(shape[0])]
     kernel = Lattice.from_weights(weights, border)
     assert kernel._convolution.reach[0] == 8
@@ -100,16 +100,16 @@ def test_products_on_a_field_as_wide_as_the_law_reaches_agree_with_the_matrix(bo
 
 def test_products_of_small_and_large_maps_agree_where_they_meet(monkeypatch):
     kernel = Lattice.from_weights(weights_of((31, 33)), "remap")
-    assert kernel.size > module.DENSE_CELLS
+    assert kernel.size > module.MAX_DENSE_CELLS
     p = np.random.default_rng(2).dirichlet(np.ones(kernel.size))
     fast = kernel.forward(p), kernel.backward(p)
-    monkeypatch.setattr(module, "DENSE_CELLS", 10**6)
+    monkeypatch.setattr(module, "MAX_DENSE_CELLS", 10**6)
     assert np.abs(fast[0] - kernel.forward(p)).max() < 1e-15
     assert np.abs(fast[1] - kernel.backward(p)).max() < 1e-15
 
 
 def test_distributions_of_reports_are_never_zero_or_negative(monkeypatch):
-    monkeypatch.setattr(module, "DENSE_CELLS", 0)
+    monkeypatch.setattr(module, "MAX_DENSE_CELLS", 0)
     weights = [[10 ** (90 - 3 * (a + b)) for b in range(15)] for a in range(15)]
     kernel = Lattice.from_weights(weights, "remap")
     p = np.zeros(kernel.size)

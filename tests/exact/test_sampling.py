@@ -164,7 +164,7 @@ def test_simulations_do_not_depend_on_the_chunk(mechanism: Mechanism, monkeypatc
     truths = np.tile(TRUTHS, 10)
     expected = mechanism.simulate(truths, seed=9)
     for chunk in (1 << 12, 999, 100_000):
-        monkeypatch.setattr(discreet.mechanism, "CHUNK", chunk)
+        monkeypatch.setattr(discreet.mechanism, "DRAWS_PER_CHUNK", chunk)
         assert np.array_equal(mechanism.simulate(truths, seed=9), expected)
 
 
@@ -330,7 +330,7 @@ def test_alias_words_at_every_threshold_and_next_to_it(columns):
 def test_rows_are_built_when_first_needed_and_are_the_same(monkeypatch):
     table = random_table(300, 20)
     eager = AliasSampler(table).draw(np.arange(300), SeededBits(1))
-    monkeypatch.setattr(module, "EAGER_PLACES", 0)
+    monkeypatch.setattr(module, "MAX_EAGER_ENTRIES", 0)
     lazy = AliasSampler(table)
     assert not lazy._built.any()
     assert np.array_equal(lazy.draw(np.arange(300), SeededBits(1)), eager)
@@ -400,7 +400,7 @@ def test_digit_laws_are_the_formula(ratio, exponent):
 
 @pytest.mark.parametrize("ratio", [F(1, 2), F(9, 10), F(97, 100)])
 def test_digit_laws_multiply_to_the_geometric_law(ratio, monkeypatch):
-    monkeypatch.setattr(module, "DIRECT_OUTCOMES", 8)
+    monkeypatch.setattr(module, "MAX_DIRECT_OUTCOMES", 8)
     monkeypatch.setattr(_GeometricDigits, "BASE", 4)
     sampler = NoiseSampler(GeometricTails.two_sided(ratio))
     assert sampler._digits is not None
@@ -421,7 +421,7 @@ def test_digit_laws_multiply_to_the_geometric_law(ratio, monkeypatch):
 @pytest.mark.parametrize("ratio", [F(1, 2), F(9, 10)])
 def test_digits_and_inversion_draw_the_same_law(ratio, monkeypatch):
     law = GeometricTails.two_sided(ratio)
-    monkeypatch.setattr(module, "DIRECT_OUTCOMES", 8)
+    monkeypatch.setattr(module, "MAX_DIRECT_OUTCOMES", 8)
     monkeypatch.setattr(_GeometricDigits, "BASE", 4)
     drawn = NoiseSampler(law).draw(200_000, SeededBits(6))
     for z in range(-6, 7):

@@ -19,8 +19,8 @@ from discreet.files import read_subject
 from discreet.ledger.stores import base
 from discreet.ledger.stores.sqlite import SqliteSession
 from discreet.sources.files import open_files
-from discreet.sources.packed import TooLarge, check_whole, unpack_gzip, unpack_zip
-from discreet.web.pages.verifying import Submitted, judge
+from discreet.sources.packed import UnpackedTooLarge, check_whole, unpack_gzip, unpack_zip
+from discreet.web.pages.verifying import Submission, judge
 from support.refusals import refused
 
 #: Bytes that unpack from a thousandth of them.
@@ -129,7 +129,7 @@ def test_two_files_of_one_name_are_refused() -> None:
     """Programs differ on which of them is the file."""
     bundle = zipped({"one/counts.csv": b"1", "two/counts.csv": b"2"})
     with refused(InvalidInput, token="one name"):
-        list(judge(Submitted({"b.zip": bundle}, "", "", None)))
+        list(judge(Submission({"b.zip": bundle}, "", "", None)))
 
 
 # ------------------------------------------------------------------------------------------------ gzip and zstd
@@ -138,12 +138,12 @@ def test_two_files_of_one_name_are_refused() -> None:
 def test_gzip_is_unpacked_up_to_a_limit() -> None:
     packed = gzip.compress(b"counts")
     assert unpack_gzip(packed, 6) == b"counts"
-    with pytest.raises(TooLarge):
+    with pytest.raises(UnpackedTooLarge):
         unpack_gzip(packed, 5)
     bomb = gzip.compress(bytes(LARGE))
 
     def refuse() -> None:
-        with pytest.raises(TooLarge):
+        with pytest.raises(UnpackedTooLarge):
             unpack_gzip(bomb, MEGABYTE)
 
     assert peak(refuse) < 6 * MEGABYTE

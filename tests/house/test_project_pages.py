@@ -8,6 +8,14 @@ import tomllib
 import yaml
 
 import discreet as dc
+from discreet import mechanism
+from discreet.collect.reporting import diary
+from discreet.collect.stores import postgres as reports_server
+from discreet.collect.stores import sqlite as reports_file
+from discreet.ledger.stores import postgres as ledger_server
+from discreet.ledger.stores import sqlite as ledger_file
+from discreet.release.plan import plan
+from discreet.release.tables import columns
 from support.paths import DOCS, ROOT
 
 CHANGES = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -29,7 +37,21 @@ def test_the_version_is_the_same_everywhere() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     first = re.findall(r"^## (\d+\.\d+\.\d+)", CHANGES, flags=re.M)[0]
-    assert project["version"] == citation["version"] == first == dc.__version__
+    studies = tomllib.loads((ROOT / "studies" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == citation["version"] == first == dc.__version__ == studies["version"]
+    assert studies["dependencies"] == [f"discreet=={project['version']}"]
+
+
+def test_the_table_of_formats_has_the_versions_that_are_written() -> None:
+    table = (DOCS / "versions.md").read_text(encoding="utf-8").split("| file | formats until now | this version |")[1]
+    rows = dict(re.findall(r"^\| (.*?) \| (?:.*?)(\d+)[^|\d]*\|", table, flags=re.M))
+    written = {
+        "mechanism": mechanism.VERSION, "{term}`bundle`": columns.LAYOUT, "{term}`ledger`, SQLite": ledger_file.FORMAT,
+        "ledger, PostgreSQL": ledger_server.FORMAT, "request": plan.VERSION,
+        "store of reports, SQLite": reports_file.FORMAT, "store of reports, PostgreSQL": reports_server.FORMAT,
+        "a device's diary": diary.LAYOUT_VERSION,
+    }  # fmt: skip
+    assert {name: next(int(last) for row, last in rows.items() if row.startswith(name)) for name in written} == written
 
 
 def test_the_citation_has_the_required_keys_of_its_format() -> None:

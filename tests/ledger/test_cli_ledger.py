@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import InvalidInput, UnreadableFile
-from discreet.ledger.ledger import Cost, Ledger, Recorded, Reservation
+from discreet.ledger.ledger import Cost, Ledger, RecordedAnswer, Reservation
 from support import command_line
 from support.command_line import invoke
 from support.refusals import refused
@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
-def commit(ledger: Ledger, question: str, cost: Cost) -> Recorded:
+def commit(ledger: Ledger, question: str, cost: Cost) -> RecordedAnswer:
     paid = ledger.reserve(question, {"tables": [{"question": question}]}, cost)
     assert isinstance(paid, Reservation)
     ledger.mark_opened(paid)

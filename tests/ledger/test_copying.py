@@ -83,13 +83,13 @@ KILLED = """
 import os, signal, sys
 import discreet as dc
 from discreet.ledger import copying
-from discreet.ledger.stores.base import Session
+from discreet.ledger.stores.base import StoreSession
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[3] == "closed":
     copying.create_store = die
 else:
-    Session.keep = die
+    StoreSession.keep = die
 dc.Ledger.open(sys.argv[1]).copy_to(sys.argv[2])
 """
 

@@ -21,7 +21,7 @@ from discreet.errors import BudgetExceeded, InvalidInput, WrongType
 from discreet.ledger.budget import (
     Cost,
 )
-from discreet.ledger.ledger import Ledger, Recorded, Reservation
+from discreet.ledger.ledger import Ledger, RecordedAnswer, Reservation
 from discreet.ledger.stores import sqlite as ledger_store
 from support.ledgers import make, pay
 from support.refusals import Parts, refused
@@ -53,7 +53,7 @@ def test_what_was_committed_is_returned_to_the_same_question(used: Ledger) -> No
 def test_reserving_an_answered_question_spends_nothing(used: Ledger) -> None:
     before = used.spent()
     known = used.reserve("a", {}, Cost(Fraction(1)))
-    assert isinstance(known, Recorded) and known.answer == b"seven"
+    assert isinstance(known, RecordedAnswer) and known.answer == b"seven"
     assert used.spent() == before
 
 
@@ -267,7 +267,7 @@ def test_a_forked_child_may_use_its_parents_ledger(used: Ledger) -> None:
 
 
 def test_a_writer_that_takes_too_long_is_reported(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_store, "PATIENCE", 0.05)
+    monkeypatch.setattr(ledger_store, "LOCK_SECONDS", 0.05)
     other = sqlite3.connect(ledger.name, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     for use in (lambda: pay(ledger, "q"), ledger.verify):  # being in use is nothing against a ledger

@@ -23,7 +23,7 @@ from discreet.ledger.budget import (
 from discreet.ledger.chain import (
     NO_EVENT,
     Event,
-    Row,
+    EventRow,
     canonical_json,
     digest_of,
     next_event,
@@ -276,7 +276,10 @@ def test_any_single_change_breaks_a_chain(said: list[dict[str, object]], data: s
     place = data.draw(st.integers(0, len(rows[k].body) - 1))
     other = data.draw(st.characters(min_codepoint=32, max_codepoint=126).filter(lambda c: c != rows[k].body[place]))
     body = rows[k].body[:place] + other + rows[k].body[place + 1 :]
-    for changed in (Row(rows[k].number, body, rows[k].hash), Row(rows[k].number, body, digest_of(body.encode()))):
+    for changed in (
+        EventRow(rows[k].number, body, rows[k].hash),
+        EventRow(rows[k].number, body, digest_of(body.encode())),
+    ):
         found, problems = read_chain([*rows[:k], changed, *rows[k + 1 :]])
         if k < len(rows) - 1 or changed.hash == rows[k].hash:
             assert problems and len(found) <= k + 1

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.ledger.budget import (
     Cost,
-    Terms,
+    LedgerTerms,
     epsilon_of,
     exact_text,
     largest_rho,
@@ -85,7 +85,7 @@ def test_a_budget_without_delta_pays_for_none(ledger: Ledger) -> None:
 
 @given(st.lists(st.fractions(min_value=Fraction(1, 50), max_value=2, max_denominator=60), max_size=12))
 def test_the_sum_filter_accepts_exactly_what_fits(costs: list[Fraction]) -> None:
-    terms = Terms.new("d", "row", "add-remove", 3, 0, "sum")
+    terms = LedgerTerms.new("d", "row", "add-remove", 3, 0, "sum")
     total, plain = Cost(Fraction(0)), Fraction(0)
     for cost in costs:
         after = terms.add(total, Cost(cost))

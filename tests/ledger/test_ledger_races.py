@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import BudgetExceeded, UnreadableFile
-from discreet.ledger.ledger import Cost, Ledger, Recorded, Terms
+from discreet.ledger.ledger import Cost, Ledger, LedgerTerms, RecordedAnswer
 from support.refusals import refused
 from support.waiting import LIMIT_SECONDS
 
@@ -32,13 +32,13 @@ def racer(me: int, paths: list[str], gate: Barrier, results: Any, careless: bool
         ledger = Ledger.open(path)
         if careless:  # a ledger that looks before it locks, and not again
             assert ledger.left().epsilon >= SHARE
-            Terms.allow = lambda *_: True  # type: ignore[method-assign]
+            LedgerTerms.allow = lambda *_: True  # type: ignore[method-assign]
         gate.wait(LIMIT_SECONDS)
         try:
             paid = ledger.reserve(f"question of {me}", {"who": me}, Cost(SHARE))
         except BudgetExceeded:
             continue
-        assert not isinstance(paid, Recorded)
+        assert not isinstance(paid, RecordedAnswer)
         if me % 2:
             ledger.mark_opened(paid)
             ledger.commit(paid, f"answer of {me}".encode())

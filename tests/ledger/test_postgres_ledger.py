@@ -291,7 +291,7 @@ def test_a_step_that_is_undone_again_and_again_is_given_up_in_words(address: str
         yield
 
     with monkeypatch.context() as patch:
-        patch.setattr(failures, "WAITS", (0.0, 0.0))
+        patch.setattr(failures, "RETRY_DELAYS_SECONDS", (0.0, 0.0))
         patch.setattr(PostgresStore, "writing", conflicting)
         with refused(WriteConflict, token=f"{ledger.name} ... by others ... Nothing was written"):
             ledger.reserve("q", {}, Cost(Fraction(1)))

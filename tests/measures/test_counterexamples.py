@@ -23,8 +23,8 @@ from support.refusals import refused
 
 def test_own_laws_beside_the_gaussian_are_refused() -> None:
     """The judge of the Gaussian looks at the shared law only."""
-    with refused(InvalidInput, "own"):
-        Noise(Gaussian(Fraction(100)), (0, None), (None, None), own=(Finite(0, [1]),))
+    with refused(InvalidInput, "first_laws"):
+        Noise(Gaussian(Fraction(100)), (0, None), (None, None), first_laws=(Finite(0, [1]),))
 
 
 @every_case("space", [dc.Counts(99), dc.Labels(range(100)), dc.Grid(10, 10), dc.Grid(4, 1)], ids=repr)

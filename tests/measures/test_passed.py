@@ -13,8 +13,8 @@ from discreet.errors import DiscreetError, WrongType
 from discreet.ledger.entries import LedgerReport
 from discreet.optimise.improve.structure import Derivability
 from discreet.properties import CheckResult
-from discreet.release.bundle.findings import BundleCheck, BundleReport
-from discreet.report import Check
+from discreet.release.bundle.findings import BundleReport
+from discreet.report import Check, Finding
 from discreet.verification import ClaimVerdict, Refutation
 from support.refusals import refused
 
@@ -41,7 +41,9 @@ def test_a_verdict_passes_where_a_claim_was_judged_and_holds(tmp_path):
     HALF.save(file)
     assert dc.verify(HALF).passed is True and dc.verify(HALF, "local").passed is None
     assert dc.verify(file).passed is True
-    assert dc.verify(file, epsilon="0.6").passed is False and dc.verify(file, epsilon="0.6").judged.passed is False
+    assert (
+        dc.verify(file, epsilon="0.6").passed is False and dc.verify(file, epsilon="0.6").claim_verdict.passed is False
+    )
     assert dc.verify(file, epsilon="0.7").passed is True
     lying = dc.Mechanism(HALF.inputs, HALF.outputs, dc.geometric(4, alpha="1/3").kernel, HALF.certificate, "geometric")
     assert dc.verify(lying).passed is False
@@ -64,13 +66,13 @@ def test_a_result_that_must_be_asked_has_no_truth_value(tmp_path):
         dc.verify(HALF),
         dc.verify(tmp_path / "m.json"),
         dc.verify(tmp_path / "m.csv", epsilon=1),
-        dc.verify(tmp_path / "m.json", epsilon=1).judged,
+        dc.verify(tmp_path / "m.json", epsilon=1).claim_verdict,
         dc.check(HALF),
         dc.compose([HALF]),
         ledger.verify(),
         Refutation("m.json", "m.json", "it was altered"),
-        BundleCheck("cost", True, ""),
-        BundleReport("a bundle", (BundleCheck("cost", True, ""),), None),
+        Finding("cost", True, ""),
+        BundleReport("a bundle", (Finding("cost", True, ""),), None),
     ]
     for result in results:
         with refused(WrongType, "passed") as problem:
@@ -85,7 +87,17 @@ def test_a_result_that_must_be_asked_has_no_truth_value(tmp_path):
         assert bool(failing) is failing.passed
 
 
-KINDS = [CheckResult, dc.Checks, BundleCheck, BundleReport, LedgerReport, Derivability, ClaimVerdict, Refutation]
+KINDS = [CheckResult, dc.Checks, Finding, BundleReport, LedgerReport, Derivability, ClaimVerdict, Refutation]
+
+
+def test_each_single_check_is_a_finding(tmp_path):
+    """What has a name, an outcome and a sentence of its own; the others are reports of several."""
+    HALF.save(tmp_path / "m.json")
+    claim = dc.verify(tmp_path / "m.json", epsilon=1).claim_verdict
+    for finding in (claim, dc.check(HALF)["F"], dc.derivable(HALF), Finding("cost", None, "It is open.")):
+        assert isinstance(finding, Finding) and finding.name and finding.sentence
+        assert finding.mark == {True: "holds", False: "FAILS", None: "open"}[finding.holds]
+    assert {kind for kind in KINDS if issubclass(kind, Finding)} == {CheckResult, Finding, Derivability, ClaimVerdict}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -101,7 +113,7 @@ def test_passed_says_what_holds_says(tmp_path):
     assert dc.check(dc.uniform(3)).passed is True
     assert dc.check(HALF, "bias<=4")["bias<=4"].passed is True
     assert dc.derivable(HALF).passed is True
-    assert [BundleCheck("cost", holds, "").passed for holds in (True, False, None)] == [True, False, False]
+    assert [Finding("cost", holds, "").passed for holds in (True, False, None)] == [True, False, False]
     assert Refutation("m.json", "m.json", "it was altered").passed is False
     ledger = dc.Ledger.create(tmp_path / "l.ledger", epsilon=1, dataset="d", unit="person")
     assert ledger.verify().passed is True

@@ -171,7 +171,7 @@ def check_mechanism(row: dict[str, str]) -> None:
     eta, reach = Fraction(row["eta"]), int(row["D"])
     m = dc.bounded_noise(row["eps"], eta, reach)
     assert close(m.certificate.delta, row["nge0_n02D"])
-    assert len(m.kernel.own) == 2 * reach
+    assert len(m.kernel.first_laws) == 2 * reach
     for n in range(2 * reach + 2):
         law = m.kernel.law_at(n)
         assert law.low >= -min(n, reach) and law.high <= reach

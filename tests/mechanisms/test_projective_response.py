@@ -12,7 +12,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InvalidInput, Unsupported
-from discreet.exact.projective import MOST_POINTS, is_prime, points_of
+from discreet.exact.projective import MAX_POINTS, is_prime, points_of
 from support.command_line import run
 from support.grids import every_case
 from support.refusals import Parts, refused
@@ -24,7 +24,7 @@ def test_no_prime_has_less_variance_than_the_one_that_is_taken(size: int, alpha:
     """All primes up to where two coordinates do: beyond, the variance only grows."""
     chosen = dc.share_variance(dc.projective_response(size, alpha=alpha))
     primes = [q for q in range(2, max(size, 70) + 20) if is_prime(q)]
-    fitting = [q for q in primes if any(size <= points_of(q, t) <= MOST_POINTS for t in range(2, 25))]
+    fitting = [q for q in primes if any(size <= points_of(q, t) <= MAX_POINTS for t in range(2, 25))]
     assert chosen == min(dc.share_variance(dc.projective_response(size, alpha=alpha, q=q)) for q in fitting)
 
 

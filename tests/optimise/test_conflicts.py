@@ -14,7 +14,7 @@ import discreet as dc
 from discreet.errors import Conflict
 from discreet.optimise.lp.bounds import impossible
 from discreet.optimise.lp.program import Program, Request, program_of
-from discreet.optimise.lp.solver import InfeasibleDesign, Session
+from discreet.optimise.lp.solver import InfeasibleDesign, SolverSession
 from discreet.properties import PROPERTIES
 from support.grids import every_case
 from support.refusals import refused
@@ -77,7 +77,7 @@ def _program(asked: list[str], *, private: bool = True) -> Program:
 def test_no_prices_prove_that_what_exists_does_not(seed: int, private: bool, asked: list[str]) -> None:
     """A negative control: the explicit fair mechanism has all of these, so no prices whatever may say otherwise."""
     program = _program(asked, private=private)
-    session = Session(program)
+    session = SolverSession(program)
     rng = np.random.default_rng(seed)
     prices = rng.normal(size=session.rows) * np.exp(rng.uniform(-9, 9, session.rows))
     assert not impossible(program, prices, session.row_sizes)
@@ -86,7 +86,7 @@ def test_no_prices_prove_that_what_exists_does_not(seed: int, private: bool, ask
 def test_a_contradiction_without_what_it_speaks_of_proves_nothing() -> None:
     """The proof is in the prices: without those of the bias there is none, as geometric noise meets the rest."""
     request = Request(8, Fraction(1, 2), dc.losses.L1, None, (dc.requirements.bias(0),))
-    session = Session(program_of(request, negligible=0.0))
+    session = SolverSession(program_of(request, negligible=0.0))
     with pytest.raises(InfeasibleDesign):
         session.minimise(np.zeros(session.program.count))
     prices = session.farkas_certificate()

@@ -113,7 +113,9 @@ def test_the_linear_program_agrees_that_geometric_is_the_unique_optimum(n, alpha
     assert found.first.unique
     geometric = dc.geometric(n, alpha=alpha)
     assert all(
-        found.proved.table.probability(i, j) == geometric.probability(i, j) for i in range(n + 1) for j in range(n + 1)
+        found.certified.table.probability(i, j) == geometric.probability(i, j)
+        for i in range(n + 1)
+        for j in range(n + 1)
     )
 
 
@@ -122,7 +124,7 @@ def test_explicit_fair_is_minimax_even_without_any_property(n, alpha):
     request, stated = read_request(
         n, alpha=alpha, epsilon=None, delta=0, loss="L0", properties=(), prior=None, worst_case=True
     )
-    table = search(request, stated).proved.table
+    table = search(request, stated).certified.table
     worst = max(1 - table.probability(i, i) for i in range(n + 1))
     assert worst == 1 - closed.fair_diagonal(n, Fraction(alpha))
     assert dc.cost(dc.explicit_fair(n, alpha=alpha), "L0", worst_case=True, exact=True) == worst
@@ -244,6 +246,17 @@ def test_the_order_of_properties_does_not_matter_nor_does_the_road():
                 assert (one.kernel.codes == other.kernel.codes).all() and one.kernel.palette == other.kernel.palette
 
 
+def test_epsilons_can_be_swept_like_alphas():
+    epsilons = ["1/10", 0.5, 2]
+    chain = list(dc.design_each(6, epsilons=epsilons, loss="L1", properties="WH"))
+    assert chain == [dc.design(6, epsilon=e, loss="L1", properties="WH") for e in epsilons]
+    for wrong in ({}, {"alphas": ["1/2"], "epsilons": [1]}):
+        with refused(InvalidInput, "alphas"):
+            dc.design_each(6, **wrong)
+    with refused(InvalidInput, "epsilon"):  # at once, and not at the third design
+        dc.design_each(6, epsilons=[1, 2, -1])
+
+
 # ------------------------------------------------------------------------------------------------ further requirements
 
 
@@ -361,7 +374,7 @@ def test_rays_and_the_program_agree(alpha, loss, codes):
         request, stated = read_request(
             19, alpha=alpha, epsilon=None, delta=0, loss=loss, properties=codes, prior=prior, worst_case=False
         )
-        table = solve_by_rays(request, stated).proved.table
+        table = solve_by_rays(request, stated).certified.table
         exact = cost_of(dc.design(19, alpha=alpha, loss=loss, properties=codes, prior=prior))
         assert exact <= dc.cost(table, loss, prior=prior, exact=True) <= exact * (1 + Fraction(1, 10**6))
 

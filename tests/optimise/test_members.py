@@ -17,7 +17,7 @@ from discreet.optimise.lp import highs
 from discreet.optimise.lp.bounds import impossible
 from discreet.optimise.lp.highs import StallWatch
 from discreet.optimise.lp.program import program_of
-from discreet.optimise.lp.solver import InfeasibleDesign, Session, SolverFailed
+from discreet.optimise.lp.solver import InfeasibleDesign, SolverFailed, SolverSession
 from support.grids import every_case
 
 SEVEN = ("S", "RH", "RM", "CH", "CM", "F", "WH")
@@ -65,10 +65,10 @@ def test_a_clash_on_which_the_solver_is_lost_is_proved_by_its_shortage() -> None
         dc.design(40, alpha="1/2", loss="L1", properties="CM+bias<=1/2")
     assert told.value.proved
     clash, _ = _request(40, alpha="1/2", properties="CM+bias<=1/2")
-    session = Session(program_of(clash, negligible=0.0, scaled=False))
+    session = SolverSession(program_of(clash, negligible=0.0, scaled=False))
     assert impossible(session.program, session.shortage(), session.row_sizes)
     met, _ = _request(40, alpha="1/2", properties="CM+bias<=20")  # the uniform mechanism is biased by n/2
-    session = Session(program_of(met, negligible=0.0, scaled=False))
+    session = SolverSession(program_of(met, negligible=0.0, scaled=False))
     assert not impossible(session.program, session.shortage(), session.row_sizes)
 
 
@@ -105,7 +105,7 @@ def test_a_run_without_pivots_is_stopped_and_the_next_one_is_not() -> None:
 def test_a_stalled_run_says_so_and_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(highs, "HEALTHY_REFACTORISATIONS", -1)  # so that any run is given up at its first step
     request, _ = _request(12, alpha="1/2", properties="CM")
-    session = Session(program_of(request))
+    session = SolverSession(program_of(request))
     with pytest.raises(SolverFailed):
         session.minimise(np.ones(session.program.count))
     assert session.stalled

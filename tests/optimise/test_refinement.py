@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.optimise.lp.refinement import BITS, InfeasibleProgram, Program, solve_exactly
+from discreet.optimise.lp.refinement import BITS, ExactProgram, InfeasibleProgram, solve_exactly
 from support.oracles import linear_minimum
 from support.tiers import examples
 
 
 def test_the_optimum_of_a_small_program_to_all_digits():
     """min x + y, x + 3y >= 1, 3x + y >= 1: both are 1/4."""
-    program = Program()
+    program = ExactProgram()
     x, y = program.variable(), program.variable()
     program.at_most({x: -1, y: -3}, -1)
     program.at_most({x: -3, y: -1}, -1)
@@ -30,7 +30,7 @@ def test_the_optimum_of_a_small_program_to_all_digits():
 def test_tiny_optima_keep_their_digits():
     """Chains p_i <= E p_(i+1) down to 1e-21: far below what a float solver calls zero."""
     E, size = Fraction(11, 1), 20
-    program = Program()
+    program = ExactProgram()
     p = [program.variable(11.0**-k) for k in range(size)]
     program.equal(dict.fromkeys(p, 1), 1)
     for near, far in itertools.pairwise(p):
@@ -43,7 +43,7 @@ def test_tiny_optima_keep_their_digits():
 
 
 def test_what_cannot_be_is_said():
-    program = Program()
+    program = ExactProgram()
     x = program.variable()
     program.at_most({x: 1}, 1)
     program.at_most({x: -1}, -2)
@@ -64,7 +64,7 @@ def test_random_programs_agree_with_another_solver_and_with_their_bound(data):
     point /= max(point.sum(), 1)
     b = A @ point + np.array(data.draw(st.lists(st.integers(0, 3), min_size=rows, max_size=rows)))
     c = np.array(data.draw(st.lists(number, min_size=columns, max_size=columns)))
-    program = Program()
+    program = ExactProgram()
     x = [program.variable() for _ in range(columns)]
     for row, side in zip(A.tolist(), b.tolist(), strict=True):
         if any(row):

@@ -11,7 +11,7 @@ import pytest
 from discreet import plots
 from discreet.errors import InvalidInput, Unsupported
 from discreet.plots.chart import CONFIG, printable
-from discreet.plots.counts import MOST_CELLS, label
+from discreet.plots.counts import MAX_DRAWN_CELLS, label
 from support.refusals import refused
 
 HEALTH = ["excellent", "good", "fair", "poor"]
@@ -154,7 +154,7 @@ def test_none_and_too_many_cells_are_refused():
     with refused(InvalidInput, "rows"):
         plots.counts([], ["a"])
     with refused(Unsupported, "rows"):
-        plots.counts(cells({"a": range(MOST_CELLS + 1)}), ["a"])
+        plots.counts(cells({"a": range(MAX_DRAWN_CELLS + 1)}), ["a"])
 
 
 # ------------------------------------------------------------------------------------------------ figures and axes
@@ -211,3 +211,13 @@ def test_labels_have_room_in_a_wide_font() -> None:
     left = re.search(r'stroke-miterlimit="10" transform="translate\((\d+),', svg)
     assert left is not None
     assert int(left[1]) - 5 >= 6.5 * len("Dominican-Republic") + 5  # a letter of DejaVu Sans at 11 pixels: 6.4
+
+
+@pytest.mark.parametrize(("half_width", "visible"), [(3, False), (200, True)])
+def test_intervals_too_short_to_see_are_stated_in_figures(half_width: int, visible: bool) -> None:
+    rows = [
+        {"site": k, "count": 7000 - k, "low": 7000 - k - half_width, "high": 7000 - k + half_width, "status": "A"}
+        for k in range(1, 7)
+    ]
+    text = " ".join(plots.counts(rows, by=["site"]).spec["title"]["subtitle"])
+    assert (f"± {half_width}." in text) is (not visible)

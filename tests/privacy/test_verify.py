@@ -208,7 +208,7 @@ def test_divergences_that_doubles_cannot_tell_apart_are_compared_exactly(seed):
         tilted = [w + tilt * (k == best) for k, w in enumerate(p)]
         rows += [[tilted[k] for k in order], [q[k] for k in order]]
     view = views.whole(Table.from_rows(rows))
-    piece = evidence.Rows(view, np.arange(0, 16, 2), np.arange(1, 16, 2)).worst_piece(Fraction(1))
+    piece = evidence.RowPairs(view, np.arange(0, 16, 2), np.arange(1, 16, 2)).worst_piece(Fraction(1))
     P = fractions_of(view.table)
     exact = [divergence(P[i], P[j], Fraction(1)) for k in range(8) for i, j in ((2 * k, 2 * k + 1), (2 * k + 1, 2 * k))]
     assert piece.divergence(Fraction(1)) == max(exact)
@@ -449,7 +449,7 @@ def test_chunks_do_not_change_anything(monkeypatch):
     table = Table.from_array(rng.integers(0, 50, (9, 7)) + 1)
     whole = [dc.verify(table, notion) for notion in ("central", "local")]
     expected = [(v.ratio, v.delta(0.3), v.single_event_delta(0.3)) for v in whole]
-    monkeypatch.setattr(evidence, "_PLACES", 8)
+    monkeypatch.setattr(evidence, "_ENTRIES_PER_BLOCK", 8)
     again = [dc.verify(table, notion) for notion in ("central", "local")]
     assert [(v.ratio, v.delta(0.3), v.single_event_delta(0.3)) for v in again] == expected
 

@@ -59,8 +59,8 @@ def written_out(kernel: Noise, first: int, last: int) -> list[list[Fraction]]:
     top = last + WIDE if high is None else high
     rows = []
     for x in range(first, last + 1):
-        own = x - kernel.truths[0] if kernel.own else len(kernel.own)
-        law = kernel.own[own] if own < len(kernel.own) else kernel.law
+        own = x - kernel.truths[0] if kernel.first_laws else len(kernel.first_laws)
+        law = kernel.first_laws[own] if own < len(kernel.first_laws) else kernel.law
         middle = [mass(law, y - x) for y in range(bottom + 1, top)]
         rows.append([below(law, bottom - x), *middle, 1 - below(law, top - 1 - x)])
         assert sum(rows[-1]) == 1
@@ -213,7 +213,7 @@ def test_far_ends_without_a_table_have_the_same_epsilon(law, n, clamp):
     expected = brute_ratio(P := written_out(kernel, 0, n), every(P))
     patch = pytest.MonkeyPatch()
     with patch.context() as m:
-        m.setattr(pairs, "MOST_TRUTHS", 1)
+        m.setattr(pairs, "MAX_TRUTHS", 1)
         verdict = judge(kernel, "local")
         assert str(verdict)
         if expected == math.inf:
@@ -246,7 +246,7 @@ def test_bounded_noise_on_a_wide_range_is_infinite_with_a_real_witness(law, own,
     P = written_out(kernel, 0, n)
     patch = pytest.MonkeyPatch()
     with patch.context() as m:
-        m.setattr(pairs, "MOST_TRUTHS", 1)
+        m.setattr(pairs, "MAX_TRUTHS", 1)
         verdict = judge(kernel, "local")
         w = verdict.witness
         assert verdict.epsilon == math.inf == brute_ratio(P, every(P))

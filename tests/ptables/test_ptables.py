@@ -425,7 +425,7 @@ def test_a_table_on_keys_is_never_worse_than_rounding_the_papers_noise():
     ):
         wanted = NoiseRequirements(Fraction("2.2"), 8, 8, 8, Fraction(int(0.8 * keys), keys), at_least=True)
         found = best_on_keys(lambda shorter, wanted=wanted: wanted, 8, keys)
-        assert found.value == Fraction(units, keys) and found.proved
+        assert found.value == Fraction(units, keys) and found.proved_best
         plain = [_delta(weights) for weights in (_largest_remainder(law, keys), _nearest(law, keys))]
         assert plain == pytest.approx(stated, rel=0.01)
         assert float(found.value) <= min(plain) < max(plain)

@@ -96,9 +96,9 @@ def test_every_order_of_many_parts_is_one_condition(parts):
 
 
 def test_renaming_columns_keeps_the_normal_form():
-    swapped = read("a = 1 AND b = 2 AND TRY_CAST(a AS DATE) < TRY_CAST(b AS DATE)").renamed({"a": "b", "b": "a"}.get)
+    swapped = read("a = 1 AND b = 2 AND TRY_CAST(a AS DATE) < TRY_CAST(b AS DATE)").rename({"a": "b", "b": "a"}.get)
     assert swapped == read("b = 1 AND a = 2 AND TRY_CAST(b AS DATE) < TRY_CAST(a AS DATE)")
-    assert read("a = 1 AND A = 1").renamed(str.lower) == read("a = 1")
+    assert read("a = 1 AND A = 1").rename(str.lower) == read("a = 1")
 
 
 DIFFERENT = [

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidInput
-from discreet.questions.levels import MAX_LEVELS, grouping_number, is_chain, levels_text, ordered, with_totals
+from discreet.questions.levels import MAX_LEVELS, grouping_number, is_chain, levels_text, order_levels, with_totals
 from discreet.questions.question import expand_view, read_question
 from support.grids import every_case
 from support.refusals import refused
@@ -56,7 +56,7 @@ def test_what_cannot_be_answered_is_refused_with_advice(sql: str) -> None:
 def test_every_set_of_levels_has_one_text_that_means_it(columns: int, data: st.DataObject) -> None:
     everything = [one for size in range(columns + 1) for one in combinations(range(columns), size)]
     some = data.draw(st.lists(st.sampled_from(everything)))
-    levels = ordered([tuple(range(columns)), *some], columns)
+    levels = order_levels([tuple(range(columns)), *some], columns)
     names = list("abcd")[:columns]
     if levels:
         text = levels_text(levels, names)

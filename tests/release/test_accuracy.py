@@ -18,10 +18,10 @@ from discreet.exact.laws import Finite, Gaussian, GeometricTails
 from discreet.exact.rationals import alpha_from_epsilon
 from discreet.mechanism import finish
 from discreet.release.noise.accuracy import (
-    FREE_ABOVE,
+    UNCLAMPED_HIGH,
     Behaviour,
-    Row,
-    Sides,
+    ReportRow,
+    SideMoments,
     Windows,
     exceeds_at_most,
     noise_window,
@@ -195,7 +195,7 @@ def test_gaussian_intervals_cover_by_proved_bounds(sigma2, output):
 def test_windows_of_any_row_hold_their_share_exactly(weights, level):
     for truth, row in enumerate(weights):
         exact = [Fraction(w, sum(row)) for w in row]
-        low, high = row_window(Row(0, np.array([float(p) for p in exact])), truth, level)
+        low, high = row_window(ReportRow(0, np.array([float(p) for p in exact])), truth, level)
         assert sum(exact[low : high + 1]) >= level
         shorter = [sum(exact[k : k + high - low]) for k in range(5 - (high - low))]
         assert high == low or max(shorter) < level + Fraction(1, 10**9)
@@ -289,10 +289,10 @@ def test_wide_ranges_have_a_bound_of_the_standard_deviation():
 )
 def test_sums_over_one_side(law):
     tails = [law.float_tail(k) for k in range(1, 400)]
-    for m in (0, 1, 2, 7, 300, FREE_ABOVE):
-        assert Sides(law).mean(np.array([m]))[0] == pytest.approx(math.fsum(tails[:m]))
+    for m in (0, 1, 2, 7, 300, UNCLAMPED_HIGH):
+        assert SideMoments(law).mean(np.array([m]))[0] == pytest.approx(math.fsum(tails[:m]))
         squares = [(2 * k - 1) * tail for k, tail in enumerate(tails[:m], 1)]
-        assert Sides(law).square(np.array([m]))[0] == pytest.approx(math.fsum(squares))
+        assert SideMoments(law).square(np.array([m]))[0] == pytest.approx(math.fsum(squares))
 
 
 @every_case("name", CASES)

@@ -147,7 +147,7 @@ def test_the_true_counts_do_not_depend_on_the_order_either(tmp_path: Path) -> No
             "SELECT site, COUNT(*), COUNT_IF(person < 20) AS low FROM visits GROUP BY site",
             data=visits, unit="person", domain={"site": order}, max_groups=1, epsilon=1,
         )  # fmt: skip
-        (counts,) = open_source(visits).count(releasing.countings_of(plan.canonical, b"key"))
+        (counts,) = open_source(visits).count(releasing.countings(plan.canonical, b"key"))
         found.append(counts.tolist())
     assert found[0] == found[1] and sum(row[0] for row in found[0]) == 40
 
@@ -251,7 +251,7 @@ def test_a_total_with_an_edition_and_a_column_called_edition(visits: Path, book,
         edition="e",
     )  # fmt: skip
     (asked,) = plan.tables
-    table = asked.recall({"counts": [5]}, asked.to_json(), plan.level, plan.edition)
+    table = asked.from_record({"counts": [5]}, asked.to_json(), plan.level, plan.edition)
     assert table.headings[:2] == ("edition", "group_edition")
 
 
@@ -271,13 +271,13 @@ def test_another_process_that_spends_does_not_make_an_answer_look_fresh(visits: 
     """Whether it was recorded is known by the ledger, not inferred from the balance."""
     ask = {"data": visits, "unit": "person", "domain": {"site": range(4)}, "epsilon": 1, "max_groups": 1}
     dc.release_counts(BY_SITE, ledger=book, **ask)
-    recall = releasing.recall
+    recall = releasing.release_from_record
 
     def meanwhile(*given):
         book.reserve("another", {}, dc.Ledger.open(book.name).left())
         return recall(*given)
 
-    monkeypatch.setattr(releasing, "recall", meanwhile)
+    monkeypatch.setattr(releasing, "release_from_record", meanwhile)
     assert not dc.release_counts(BY_SITE, ledger=book, **ask).fresh
 
 
@@ -415,10 +415,10 @@ def test_a_plan_says_which_files_are_missing(visits: Path, book, tmp_path) -> No
 def test_under_zcdp_a_plan_says_how_much_rho_is_missing(visits: Path, tmp_path) -> None:
     book = dc.Ledger.create(tmp_path / "z", dataset="visits", unit="person", epsilon="0.5", delta="1e-6", filter="zcdp")
     plan = plan_release(BY_SITE, data=visits, unit="person", max_groups=1, domain={"site": range(4)}, epsilon=1)
-    outlook = releasing.foresee(plan, open_source(visits), book)
+    outlook = releasing.preview_release(plan, open_source(visits), book)
     assert outlook.verdict == "refused" and outlook.missing.rho == plan.cost.concentrated() - book.left().rho > 0
     small = plan_release(BY_SITE, data=visits, unit="person", max_groups=1, domain={"site": range(4)}, epsilon="0.01")
-    assert releasing.foresee(small, open_source(visits), book).verdict == "paid"
+    assert releasing.preview_release(small, open_source(visits), book).verdict == "paid"
     assert book.quote(small.cost)[0].rho == book.left().rho - small.cost.concentrated()
 
 
@@ -438,7 +438,7 @@ def test_what_the_plan_foresees_is_what_happens(visits: Path, book) -> None:
     source, verdicts = open_source(visits), []
     for epsilon in (Fraction(40), Fraction(40), Fraction(60), Fraction(1, 100), Fraction(60)):
         plan = plan_release(BY_SITE, epsilon=epsilon, **ask)
-        outlook, before = releasing.foresee(plan, open_source(visits), book), book.left().epsilon
+        outlook, before = releasing.preview_release(plan, open_source(visits), book), book.left().epsilon
         verdicts.append(outlook.verdict)
         if outlook.verdict == "refused":
             with pytest.raises(BudgetExceeded):

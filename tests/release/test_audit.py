@@ -227,7 +227,7 @@ def test_naming_another_drawing_program_does_not_make_an_altered_picture_pass(ou
 
 def test_without_a_drawing_program_pictures_are_not_checked_and_the_report_says_so(out, monkeypatch):
     monkeypatch.setattr(audit, "drawing_program", lambda: NO_PROGRAM)
-    monkeypatch.setattr(audit, "drawn", lambda picture, number: NOT_DRAWN)
+    monkeypatch.setattr(audit, "draw_picture", lambda picture, number: NOT_DRAWN)
     report = verify_bundle(out)
     assert report.holds and report["pictures"].holds is None and "NOT checked" in report["pictures"].sentence
 
@@ -408,9 +408,9 @@ def test_one_file_of_a_bundle_points_to_its_folder_and_a_mechanism_stands_for_it
 
 @pytest.mark.parametrize("since", [1, columns.LAYOUT + 1])
 def test_a_column_that_later_programs_add_leaves_published_bundles_as_they_are(out, paid, monkeypatch, since):
-    before = released.ERRORS
+    before = released.ERROR_COLUMNS
     later = columns.ErrorColumn("widest", "sd", "a column that a later program adds", ROUND_CEILING, since=since)
-    monkeypatch.setattr(released, "ERRORS", (*before, later))
+    monkeypatch.setattr(released, "ERROR_COLUMNS", (*before, later))
     monkeypatch.setattr(audit, "LAYOUT", columns.LAYOUT + 1)
     monkeypatch.setattr(dc, "__version__", "9.9.9")
     if since > columns.LAYOUT:

@@ -26,7 +26,7 @@ from discreet.exact.arrays import IntArray
 from discreet.exact.rationals import at_most_exp
 from discreet.questions.bands import read_bands
 from discreet.questions.domains import listed_values
-from discreet.release.counts import countings_of
+from discreet.release.counts import countings
 from discreet.release.plan.plan import Plan
 from discreet.release.plan.planning import plan_release
 
@@ -82,7 +82,7 @@ def test_one_person_more_tells_no_more_than_the_claim(kind: str, k: int) -> None
     """Every set of up to two rows of one person, beside the same others."""
     only = {"bands": {"domain": {"sex": ["f", "m"]}}, "rest": {"bands": {"age": [0, 100]}}, "both": {}}[kind]
     plan = planned(k=k, **only)
-    (counting,) = countings_of(plan, KEY)
+    (counting,) = countings(plan, KEY)
     without = count_rows(plain(OTHERS), counting)
     moved = set()
     for own in belongings():
@@ -96,7 +96,7 @@ def test_one_person_more_tells_no_more_than_the_claim(kind: str, k: int) -> None
 def test_another_value_of_one_row_tells_no_more_than_the_claim() -> None:
     """Substitution of a row: out of a band, into another, into the rest, over an edge."""
     plan = planned("row", relation="substitution")
-    (counting,) = countings_of(plan, KEY)
+    (counting,) = countings(plan, KEY)
     counts = [count_rows(plain([*OTHERS, ("zoe", *row)]), counting) for row in POOL]
     assert all(within_claim(plan, one, other) for one, other in combinations(counts, 2))
     assert max(int(abs(one - other).sum()) for one, other in combinations(counts, 2)) == 2
@@ -114,7 +114,7 @@ def through_the_engine(plan: Plan, rows: Sequence[Sequence[Any]]) -> IntArray:
     table = pa.table(
         [pa.array(values, kind) for values, kind in zip(columns, SCHEMA.types, strict=True)], schema=SCHEMA
     )
-    (counts,) = open_source(table, "t").count(countings_of(plan, KEY))
+    (counts,) = open_source(table, "t").count(countings(plan, KEY))
     return counts
 
 

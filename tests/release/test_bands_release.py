@@ -15,7 +15,7 @@ import discreet as dc
 from discreet.engines.sources import open_source
 from discreet.errors import DiscreetError, InvalidInput, UnreadableFile
 from discreet.release.bundle.frames import to_arrow
-from discreet.release.counts import countings_of
+from discreet.release.counts import countings
 from discreet.release.plan.plan import plan_from_request
 from discreet.release.plan.planning import plan_release
 from discreet.release.plan.request_file import open_request
@@ -69,11 +69,11 @@ def test_a_release_by_bands_is_published_in_order_recorded_and_checked_again(peo
 def test_the_rows_that_are_counted(people: Path) -> None:
     """By hand: bob is misspelt and so in the rest; dan, eve and fay are in no band; ann counts once."""
     plan = plan_release(SQL, data=people, bands=BANDS, domain=DOMAIN, **ASK)
-    (counts,) = open_source(people).count(countings_of(plan.canonical, bytes(16)))
+    (counts,) = open_source(people).count(countings(plan.canonical, bytes(16)))
     young_female, _, young_rest, old_female, old_male, old_rest = counts[:, 0].tolist()
     assert young_female + old_female == 1 and (young_rest, old_male, old_rest) == (1, 1, 0)
     missing = plan_release(SQL, data=people, bands={"age": "18,30,65,NULL,*"}, domain=DOMAIN, **ASK)
-    (counts,) = open_source(people).count(countings_of(missing.canonical, bytes(16)))
+    (counts,) = open_source(people).count(countings(missing.canonical, bytes(16)))
     assert counts[6:, 0].tolist() == [1, 0, 0, 0, 2, 0]  # eve is missing, dan and fay are the rest
 
 
@@ -82,7 +82,7 @@ def test_the_plan_rebuilt_from_its_request_is_the_same(people: Path) -> None:
     again = plan_from_request(json.loads(json.dumps(plan.request)))
     assert again.tables[0].groups == plan.tables[0].groups
     assert again.key == plan.key and again.guarantee == plan.guarantee
-    assert [one.uses_hashed_choice for one in countings_of(again, b"k")] == [True]
+    assert [one.uses_hashed_choice for one in countings(again, b"k")] == [True]
 
 
 @pytest.mark.parametrize(

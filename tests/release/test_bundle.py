@@ -20,7 +20,7 @@ from discreet.errors import InvalidInput
 from discreet.release.bundle import write as bundle
 from discreet.release.bundle.verify import verify_bundle
 from discreet.release.bundle.write import refuse_occupied, write_bundle
-from discreet.release.tables.csv_text import written
+from discreet.release.tables.csv_text import csv_label
 from discreet.release.tables.released import ReleasedTable
 from support.bundles import FILES
 from support.refusals import refused
@@ -34,7 +34,7 @@ LABEL = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=
 @examples(300)
 @given(st.lists(st.one_of(st.none(), st.integers(-9, 9), st.text(), st.sampled_from(["NULL", "=1+1", "'", " -2"]))))
 def test_labels_are_lossless_and_no_formula(values):
-    line = ",".join(map(written, values))
+    line = ",".join(map(csv_label, values))
     cells = next(csv.reader(io.StringIO(line, newline=""), strict=True), [""]) if values else []
     assert len(cells) == len(values)
     for cell, value in zip(cells, values, strict=True):
@@ -195,7 +195,7 @@ def test_a_full_disk_says_what_to_do(make, tmp_path, monkeypatch):
     def full(file, data):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(bundle, "_put", full)
+    monkeypatch.setattr(bundle, "_write_file", full)
     with refused(InvalidInput, token="No space left ... nothing"):
         write_bundle(release, tmp_path / "out")
     assert not (tmp_path / "out").exists()

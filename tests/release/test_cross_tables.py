@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 import discreet as dc
-from discreet.release.bundle.cross import MOST_ACROSS, cross_table, figure
+from discreet.release.bundle.cross import MAX_COLUMNS, cross_table, figure
 from discreet.report import Table
 from support.bundles import BY_BOTH, ZEROS, answered
 
@@ -35,7 +35,7 @@ def test_totals_stand_at_the_ends(make):
     release = make(totals="all")
     table = cross_table(release.tables[0])
     assert table.headings == ("site", "good", "poor", "Total") and [row[0] for row in table.rows] == [*"123", "Total"]
-    rows = release.rows()
+    rows = release.tables[0].rows_for_people()
     assert rows[0]["grouping"] == 3 and table.rows[-1][-1] == figure(rows[0])
     by_health = next(row for row in rows if row["grouping"] == 2 and row["health"] == "poor")
     assert table.rows[-1][2] == figure(by_health)
@@ -44,7 +44,7 @@ def test_totals_stand_at_the_ends(make):
 
 
 def test_the_column_with_few_values_goes_across(make):
-    wide = {"site": [1, 2], "health": [f"h{k}" for k in range(MOST_ACROSS + 1)]}
+    wide = {"site": [1, 2], "health": [f"h{k}" for k in range(MAX_COLUMNS + 1)]}
     table = crossed(make, domain=wide)
     assert table.headings[0] == "health" and table.headings[1:] == ("1", "2") and table.over == "site"
 

@@ -366,8 +366,10 @@ def test_whatever_is_named_can_be_read_back(labels: set[str]) -> None:
     assert isinstance(table, DiscoveredTablePlan)
     found = np.array(sorted(labels), dtype=object)
     parts = np.arange(found.size) % 4
-    groups = canonical(table.discovery.named(table.question, table.groups, [found], parts)) if labels else None
-    groups = groups or table.discovery.named(table.question, table.groups, [found], parts)
+    groups = (
+        canonical(table.discovery.published_groups(table.question, table.groups, [found], parts)) if labels else None
+    )
+    groups = groups or table.discovery.published_groups(table.question, table.groups, [found], parts)
     counts = np.full((groups.size, 2), table.noise.reach + 1)
     status = np.full((groups.size, 2), "A")
     shown = replace(table, groups=groups).released(counts, status, plan.level, "")

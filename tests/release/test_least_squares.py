@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.questions.groups import Groups, groups_from
-from discreet.questions.levels import ordered
+from discreet.questions.levels import order_levels
 from discreet.release.levels.combining import least_squares
-from discreet.release.levels.overlapping import CLOSE, OverlappingLeastSquares
+from discreet.release.levels.overlapping import MAX_LEAF_ERROR, OverlappingLeastSquares
 from discreet.release.levels.product import ProductLeastSquares
 from discreet.release.levels.shape import Shape
 from discreet.release.levels.tree import TreeLeastSquares
@@ -84,7 +84,7 @@ def problems(draw, chain=False):
         order = draw(st.permutations(range(len(lengths))))
         everything = [tuple(sorted(order[:k])) for k in range(len(lengths))]
     some = draw(st.lists(st.sampled_from(everything), min_size=1))
-    levels = ordered([range(len(lengths)), *some], len(lengths))
+    levels = order_levels([range(len(lengths)), *some], len(lengths))
     shape = Shape(groups, levels)
     variances = tuple(draw(fractions) for _ in levels)
     measured = [
@@ -109,7 +109,7 @@ def compared(solver, problem, within):
 @examples(40)
 @given(problems())
 def test_any_levels_of_any_groups(problem) -> None:
-    compared(OverlappingLeastSquares(*problem[:2]), problem, CLOSE)
+    compared(OverlappingLeastSquares(*problem[:2]), problem, MAX_LEAF_ERROR)
 
 
 @examples(40)
@@ -151,7 +151,7 @@ def test_several_measures_are_combined_apart() -> None:
             alone, same = solver(shape, variances).leaves([one[:, k : k + 1] for one in measured])
             assert same == denominator
             gap = max(abs(int(a) - int(b)) for a, b in zip(together[:, k], alone[:, 0], strict=True))
-            assert gap <= 2 * CLOSE * denominator
+            assert gap <= 2 * MAX_LEAF_ERROR * denominator
 
 
 @pytest.mark.parametrize("solver", [ProductLeastSquares, TreeLeastSquares, OverlappingLeastSquares])
@@ -160,4 +160,6 @@ def test_numbers_beyond_64_bits_are_no_trouble(solver) -> None:
     measured = [np.array([[2**61], [-(2**61)]]), np.array([[2**60]])]
     numerators, denominator = solver(shape, (Fraction(1), Fraction(1, 10**6))).leaves(measured)
     exact, _ = normal_equations(shape, (Fraction(1), Fraction(1, 10**6)), measured)
-    assert all(abs(Fraction(int(a), denominator) - b) <= CLOSE for a, b in zip(numerators[:, 0], exact, strict=True))
+    assert all(
+        abs(Fraction(int(a), denominator) - b) <= MAX_LEAF_ERROR for a, b in zip(numerators[:, 0], exact, strict=True)
+    )

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from discreet.exact.laws import Gaussian, GeometricTails
 from discreet.questions.groups import Groups, groups_from
 from discreet.release.levels import combining, overlapping
-from discreet.release.levels.combining import ROUNDING, Combination
+from discreet.release.levels.combining import MAX_ROUNDING_ERROR, LevelCombination
 from discreet.release.levels.product import ProductLeastSquares
 from discreet.release.levels.rounding import rounded_leaves
 from discreet.release.levels.shape import Shape
-from discreet.release.levels.splitting import PARTS, best_split
+from discreet.release.levels.splitting import BUDGET_PARTS, best_split
 from discreet.release.noise.weighted import (
-    Term,
+    WeightedTerms,
     characteristic,
     chernoff,
     chernoff_of_variance,
@@ -83,7 +83,7 @@ SUMS = [((1, 1), (0.5, 2)), ((0.25, 9),), ((0.75, 1), (0.25, 3), (0.5, 1)), ((1,
 )
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_half_widths_hold_and_are_hardly_too_wide(law, weights, share) -> None:
-    terms = tuple(Term(law, float(weight), count) for weight, count in weights)
+    terms = tuple(WeightedTerms(law, float(weight), count) for weight, count in weights)
     found = half_width(terms, share)
     values, beyond = tail(terms, 4)
     assert beyond[values <= found + 1e-9][-1] <= share  # it holds, by exact convolution
@@ -114,7 +114,7 @@ def test_intervals_cover_and_standard_errors_are_right(name: str) -> None:
     """Twenty thousand drawn tables at once, as measures of one."""
     shape, runs = shapes()[name], {"ragged tree": 5_000, "ragged cube": 500}.get(name, 20_000)
     laws = tuple(geometric(Fraction(*pair)) for pair in [(9, 10), (4, 5), (7, 10), (1, 2)][: len(shape.levels)])
-    both = Combination(shape, laws)
+    both = LevelCombination(shape, laws)
     drawn = np.random.default_rng(17)
     truths = shape.sums(np.where(shape.live[:, None], drawn.integers(0, 40, size=(shape.groups.size, 1)), 0))
     measured = []
@@ -128,7 +128,7 @@ def test_intervals_cover_and_standard_errors_are_right(name: str) -> None:
         found, truths, both.half_widths(level), both.standard_errors, shape.live_nodes, strict=True
     ):
         gaps = (own - truth)[live]
-        covered = (np.abs(gaps) <= widths[live][:, None] + float(ROUNDING)).mean(axis=1)
+        covered = (np.abs(gaps) <= widths[live][:, None] + float(MAX_ROUNDING_ERROR)).mean(axis=1)
         assert (covered > 0.9 - 4 * math.sqrt(0.09 / runs)).all()
         assert name == "ragged cube" or (covered < 0.93).all()  # and they are not much too wide
         np.testing.assert_allclose(gaps.std(axis=1), errors[live], rtol=0.15 if runs < 1000 else 0.06)
@@ -138,10 +138,10 @@ def test_intervals_cover_and_standard_errors_are_right(name: str) -> None:
 @pytest.mark.parametrize("kinds", [400, 2], ids=["by their noises", "by their variances"])
 def test_a_wide_tree_is_enclosed(kinds: int, monkeypatch) -> None:
     """Many kinds of nodes: worked out quickly, or by Chernoff's inequality, which is wider and holds."""
-    monkeypatch.setattr(combining, "MOST_KINDS", kinds)
+    monkeypatch.setattr(combining, "MAX_EXACT_VARIANCES", kinds)
     drawn = np.random.default_rng(2)
     groups = groups_from([(a, b) for a in range(40) for b in range(a + 1)], ["a", "b"])
-    both = Combination(Shape(groups, ((0, 1), (0,), ())), (geometric(Fraction(1, 2)),) * 3)
+    both = LevelCombination(Shape(groups, ((0, 1), (0,), ())), (geometric(Fraction(1, 2)),) * 3)
     noises = [drawn.geometric(0.5, (n, 200)) - drawn.geometric(0.5, (n, 200)) for n in both.shape.sizes]
     found = both.shape.sums(both.leaves(noises) / 10**both.digits)
     for own, widths, errors in zip(found, both.half_widths(Fraction(19, 20)), both.standard_errors, strict=True):
@@ -152,10 +152,10 @@ def test_a_wide_tree_is_enclosed(kinds: int, monkeypatch) -> None:
 def test_where_variances_are_only_bounded_intervals_are_wider_and_hold(monkeypatch) -> None:
     """As for more leaves than a dense inverse is made of: nodes of a level that differ must not share an interval."""
     shape, laws = shapes()["ragged cube"], tuple(geometric(Fraction(k, 10)) for k in (9, 8, 7, 5))
-    narrow = Combination(shape, laws)
+    narrow = LevelCombination(shape, laws)
     expected, errors = narrow.half_widths(Fraction(9, 10)), narrow.standard_errors
-    monkeypatch.setattr(overlapping, "DENSE", 1)
-    wide = Combination(shape, laws)
+    monkeypatch.setattr(overlapping, "MAX_DENSE_LEAVES", 1)
+    wide = LevelCombination(shape, laws)
     for own, theirs, sd, bound in zip(
         wide.half_widths(Fraction(9, 10)), expected, errors, wide.standard_errors, strict=True
     ):
@@ -179,7 +179,7 @@ def test_rounded_counts_are_whole_and_keep_the_grand_total(data) -> None:
 def test_the_split_is_as_good_as_any_of_a_grid(levels, power) -> None:
     shape = Shape(groups_from({"a": range(3), "b": range(2)}, ["a", "b"]), levels)
     found = best_split(shape, lambda level, part: 2.0 * (level + 1) / part**power)
-    assert sum(found) == 1 and all((part * PARTS).denominator == 1 for part in found)
+    assert sum(found) == 1 and all((part * BUDGET_PARTS).denominator == 1 for part in found)
 
     def largest(parts) -> float:
         variances = tuple(Fraction(2.0 * (level + 1) / float(part) ** power) for level, part in enumerate(parts))

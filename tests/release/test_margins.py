@@ -19,7 +19,7 @@ from discreet.exact.laws import Finite, Gaussian, GeometricTails, Law
 from discreet.release.noise import margins, sums
 from discreet.release.noise.cells import CellNoise, cell_noise
 from discreet.release.noise.margins import Combined, difference, exact_sum, percentage, total
-from discreet.release.noise.sums import Part, moments, sum_quantile
+from discreet.release.noise.sums import SumTerms, moments, sum_quantile
 from discreet.spaces import Counts
 from support.grids import every_case
 from support.refusals import refused
@@ -56,12 +56,12 @@ SKEW = Finite(-1, [3, 7, 2, 2, 1])
 @every_case(
     "parts",
     [
-        (Part(HALF, 2),),
-        (Part(HALF, 3, True),),
-        (Part(QUICK, 3),),
-        (Part(SKEW, 5),),
-        (Part(SKEW, 3), Part(sums.mirrored(SKEW), 2, True)),
-        (Part(HALF, 1), Part(HALF, 2, True)),
+        (SumTerms(HALF, 2),),
+        (SumTerms(HALF, 3, True),),
+        (SumTerms(QUICK, 3),),
+        (SumTerms(SKEW, 5),),
+        (SumTerms(SKEW, 3), SumTerms(sums.mirrored(SKEW), 2, True)),
+        (SumTerms(HALF, 1), SumTerms(HALF, 2, True)),
     ],
 )
 @every_case("share", [Fraction(1, 4), Fraction(1, 40), Fraction(1, 10**5)])
@@ -78,7 +78,7 @@ def test_quantiles_of_sums_hold_exactly_and_are_the_least(parts, share):
 def test_quantiles_of_sums_of_any_finite_law(weights, n):
     law, share = Finite(-2, weights), Fraction(1, 13)  # no such sum of small weights ties with it
     exact = convolved([(law, False)] * n)
-    q = sum_quantile((Part(law, n),), share)
+    q = sum_quantile((SumTerms(law, n),), share)
     assert sum(p for x, p in exact.items() if x > q) <= share
     assert sum(p for x, p in exact.items() if x > q - 1) > share - Fraction(1, 10**6)
 
@@ -86,7 +86,7 @@ def test_quantiles_of_sums_of_any_finite_law(weights, n):
 def test_a_tiny_share_falls_back_on_a_bound_that_holds():
     share = Fraction(1, 10**14)
     exact = convolved([(HALF, False)] * 3)
-    q = sum_quantile((Part(HALF, 3),), share)
+    q = sum_quantile((SumTerms(HALF, 3),), share)
     least = next(x for x in range(200) if sum(p for y, p in exact.items() if y > x) <= share)
     assert least <= q <= 1.4 * least
 
@@ -94,30 +94,30 @@ def test_a_tiny_share_falls_back_on_a_bound_that_holds():
 @pytest.mark.parametrize("law", [HALF, Gaussian(Fraction(20)), GeometricTails.two_sided(Fraction(999, 1000))])
 def test_sums_of_many_terms_are_nearly_normal(law):
     """1.95996 standard deviations for 2.5%: a thousand independent terms are that close."""
-    q = sum_quantile((Part(law, 1000),), Fraction(1, 40))
+    q = sum_quantile((SumTerms(law, 1000),), Fraction(1, 40))
     assert q == pytest.approx(1.95996 * math.sqrt(1000) * moments(law)[2], rel=0.015)
 
 
 def test_steps_of_several_units_only_widen(monkeypatch):
     law = GeometricTails.two_sided(Fraction(9, 10))
-    for parts in ((Part(law, 30),), (Part(law, 30, True),), (Part(law, 10), Part(law, 10, True))):
+    for parts in ((SumTerms(law, 30),), (SumTerms(law, 30, True),), (SumTerms(law, 10), SumTerms(law, 10, True))):
         fine = sum_quantile.__wrapped__(parts, Fraction(1, 40))
-        monkeypatch.setattr(sums, "PLACES", 512)
+        monkeypatch.setattr(sums, "MAX_TRANSFORM_LENGTH", 512)
         coarse = sum_quantile.__wrapped__(parts, Fraction(1, 40))
         assert fine < coarse < 1.5 * fine
-        monkeypatch.setattr(sums, "MOST_OUTCOMES", 100)  # as if it had too many outcomes to list
-        monkeypatch.setattr(sums, "MOST_STEPS", 400)
-        sums._list.cache_clear()
+        monkeypatch.setattr(sums, "MAX_OUTCOMES", 100)  # as if it had too many outcomes to list
+        monkeypatch.setattr(sums, "MAX_STEPS", 400)
+        sums._list_steps.cache_clear()
         listed_by_tails = sum_quantile.__wrapped__(parts, Fraction(1, 40))
         assert fine < listed_by_tails < 1.5 * fine
         monkeypatch.undo()
-        sums._list.cache_clear()
+        sums._list_steps.cache_clear()
 
 
 def test_sums_of_very_wide_noise_are_found_too():
     """epsilon = 1e-7: a hundred million likely outcomes are never listed."""
     law = cell_noise("geometric", epsilon="1e-7").shift_law
-    q = sum_quantile((Part(law, 100),), Fraction(1, 40))
+    q = sum_quantile((SumTerms(law, 100),), Fraction(1, 40))
     assert q == pytest.approx(1.96 * 10 * math.sqrt(2) * 1e7, rel=0.05)
 
 

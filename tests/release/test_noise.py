@@ -21,7 +21,7 @@ from discreet.exact.rationals import alpha_from_epsilon
 from discreet.mechanism import finish
 from discreet.optimise.families import FAMILIES
 from discreet.release.noise.cells import CellNoise, cell_noise
-from discreet.release.noise.targets import _four_digits, _number_below, epsilon_for, sigma2_for
+from discreet.release.noise.targets import _four_digits, _index_below, epsilon_for, sigma2_for
 from discreet.spaces import Counts, Integers
 from support.grids import every_case
 from support.refusals import Parts, refused
@@ -177,7 +177,7 @@ def test_outputs(arguments, output, high):
     assert (noise.output, noise.high, noise.low) == (output, high, None if output == "signed" else 0)
 
 
-@every_case("name", FAMILIES.written("release"))
+@every_case("name", FAMILIES.cli_names("release"))
 def test_every_name_can_be_written_with_either_mark(name):
     arguments = {"sigma2": 2} if name == "discrete-gaussian" else {"epsilon": 1}
     for spelling in (name, name.replace("-", "_")):
@@ -369,7 +369,7 @@ def test_wanted_errors_that_cannot_be_had_are_refused():
 @given(st.integers(-20_000, 20_000))
 def test_numbers_of_four_digits_are_in_order(number):
     assert _four_digits(number) < _four_digits(number + 1)
-    assert _number_below(float(_four_digits(number))) == number
+    assert _index_below(float(_four_digits(number))) == number
 
 
 def test_a_mechanism_on_counts_is_enough():

@@ -43,7 +43,7 @@ AGES = [5, 9, 14, 20, 18, 12, 9, 6, 3, 1]
 
 def table_of(question: str, drawn: np.ndarray, plan) -> ReleasedTable:
     table = plan.tables[0]
-    return table.recall({"counts": drawn.tolist()}, table.to_json(), plan.level, "")
+    return table.from_record({"counts": drawn.tolist()}, table.to_json(), plan.level, "")
 
 
 PLANS = {

@@ -65,14 +65,14 @@ def another_spender(book: dc.Ledger) -> Iterator[Callable[[], None]]:
 def test_a_recorded_answer_is_recorded_while_another_process_spends(visits: Path, book, monkeypatch) -> None:
     """A balance that fell meanwhile says "fresh", and is wrong."""
     first = dc.release_counts(BY_SITE, **asked(visits, book))
-    recall = releasing.recall
+    recall = releasing.release_from_record
     with another_spender(book) as spend:
 
         def recall_after_spending(*given: Any) -> Any:
             spend()
             return recall(*given)
 
-        monkeypatch.setattr(releasing, "recall", recall_after_spending)
+        monkeypatch.setattr(releasing, "release_from_record", recall_after_spending)
         before = book.left()
         said = by_the_command_line(visits, book)
         again = dc.release_counts(BY_SITE, **asked(visits, book))

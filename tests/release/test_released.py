@@ -88,14 +88,14 @@ def test_sums_differences_and_percentages_are_those_of_the_selected_cells(releas
     counts = {(row["site"], row["health"]): row["count"] for row in release.rows()}
     first = np.array([True, True, False, False, False, False])
     good = np.array([True, False] * 3)
-    assert release.total({"site": 1}) == margins.total(*table.drawn, first, table.level)
+    assert release.total({"site": 1}) == margins.total(*table.noisy_cells, first, table.level)
     assert release.total({"site": 1}).estimate == counts[1, "good"] + counts[1, "poor"]
     assert release.total().estimate == sum(counts.values())
     assert release.total({"site": [1, 3], "health": "good"}).estimate == counts[1, "good"] + counts[3, "good"]
     assert release.difference({"health": "good"}, {"site": 1}) == margins.difference(
-        *table.drawn, good, first, table.level
+        *table.noisy_cells, good, first, table.level
     )
-    whole = margins.percentage(*table.drawn, good, np.ones(6, bool), table.level)
+    whole = margins.percentage(*table.noisy_cells, good, np.ones(6, bool), table.level)
     assert release.percentage({"health": "good"}) == whole
 
 

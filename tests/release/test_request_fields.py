@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from discreet.cli.main import app
 from discreet.cli.release import release
-from discreet.release.plan.fields import PLACES, FieldWords
+from discreet.release.plan.fields import LOCATIONS, FieldWords
 from discreet.release.plan.request import WORDS, ReleaseRequest, RequestFields
 from discreet.release.plan.toml_text import FILE_WORDS, STAMP, request_schema, toml_text
 from discreet.web.frame.rendering import TITLES
@@ -28,7 +28,7 @@ SIGNATURE = inspect.signature(release).parameters
 def test_keywords_and_options_have_the_names_of_the_fields() -> None:
     assert list(RequestFields.__annotations__) == list(KEYWORDS), "RequestFields lists the fields in their order"
     assert set(FILE_WORDS) <= set(SIGNATURE), "a field of a request has no option"
-    assert list(FILE_WORDS) == ["questions", *PLACES, *KEYWORDS]
+    assert list(FILE_WORDS) == ["questions", *LOCATIONS, *KEYWORDS]
 
 
 def test_options_have_the_defaults_of_the_fields() -> None:
@@ -51,7 +51,7 @@ def test_help_says_what_the_fields_say() -> None:
     context = verb.make_context("release", ["SELECT 1"], resilient_parsing=True)
     helps = {one.name: one.help for one in verb.get_params(context)}
     for name, words in FILE_WORDS.items():
-        expected = words.written_help(lambda mention: f"--{mention.name.replace('_', '-')} {mention.value}".rstrip())
+        expected = words.help_text(lambda mention: f"--{mention.name.replace('_', '-')} {mention.value}".rstrip())
         assert helps[name] == expected, name
     shown = re.sub(r"[\s│]+", " ", run("release", "--help", env={"COLUMNS": "4000"}).stdout)
     assert f"{helps['error']}" in shown and "with probability --level." in shown and "With --unit row:" in shown
@@ -79,7 +79,7 @@ def test_forms_have_the_titles_of_the_fields() -> None:
 @pytest.mark.parametrize("name", FILE_WORDS)
 def test_every_field_says_all_that_is_read(name: str) -> None:
     words = FILE_WORDS[name]
-    assert isinstance(words, FieldWords) and words.written_help(str).endswith(".") and words.title and words.schema
-    assert not re.search(r"--\w", words.written_help(str)), "mention other fields by arg(...)"
-    assert name in PLACES or re.search(rf"(?m)^    (\w+, )?{name}(, \w+)?$", ReleaseRequest.__doc__ or "")
-    assert name in PLACES or WORDS[name] is FIELDS[name].metadata["words"]
+    assert isinstance(words, FieldWords) and words.help_text(str).endswith(".") and words.title and words.schema
+    assert not re.search(r"--\w", words.help_text(str)), "mention other fields by arg(...)"
+    assert name in LOCATIONS or re.search(rf"(?m)^    (\w+, )?{name}(, \w+)?$", ReleaseRequest.__doc__ or "")
+    assert name in LOCATIONS or WORDS[name] is FIELDS[name].metadata["words"]

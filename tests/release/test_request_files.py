@@ -151,7 +151,9 @@ def test_files_are_found_from_the_request(tmp_path, monkeypatch):
     found = dc.open_request(tmp_path / "requests" / "by_site.toml")
     plan = dc.plan_release(found.request, data=found.data)
     assert plan.cells == 2 and Path(found.out).resolve() == tmp_path / "out" / "by_site"
-    assert set(found.places) == {"data", "ledger", "out"}
+    assert set(found.locations) == {"data", "ledger", "out"}
+    with pytest.warns(DeprecationWarning, match="places is now locations"):
+        assert found.places == found.locations
 
 
 def test_addresses_keep_their_scheme_and_passwords_are_refused(tmp_path):

@@ -359,7 +359,7 @@ def test_two_processes_of_a_device_agree_on_the_new_key(tmp_path: Path) -> None:
     kept = diary.answer(part, Fraction(9), 3, lambda: 4, lambda report: ("https://s/x", b"body"), False)
     assert kept is not None
     first, second = (diary.renew_key(kept, 741_000) for _ in range(2))
-    assert first == second == diary.waiting("https://s/")[0] and first is not None
+    assert first == second == diary.waiting_reports("https://s/")[0] and first is not None
     assert first.key != kept.key and first.body == kept.body
     diary.forget(first, counted=True)
     assert diary.renew_key(kept, 741_000) is None

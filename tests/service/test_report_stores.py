@@ -28,7 +28,7 @@ from discreet.collect.stores.base import (
     decide,
 )
 from discreet.collect.stores.opening import STORES, report_store
-from discreet.collect.stores.postgres import TODAY as SERVER_TODAY
+from discreet.collect.stores.postgres import TODAY_SQL as SERVER_TODAY
 from discreet.collect.stores.repair import repair
 from discreet.collect.stores.sqlite import SqliteReports
 from discreet.databases.failures import StoreUnavailable
@@ -45,7 +45,7 @@ DAY = today()
 def put_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
     """Put the clocks by which stores judge keys so many days ahead: of this computer, and of PostgreSQL's server."""
     monkeypatch.setattr(keys, "today", lambda: DAY + days)
-    monkeypatch.setattr(postgres, "TODAY", f"({SERVER_TODAY} + {days})")
+    monkeypatch.setattr(postgres, "TODAY_SQL", f"({SERVER_TODAY} + {days})")
 
 
 @pytest.fixture(params=sorted(STORES))
@@ -508,7 +508,7 @@ def test_postgresql_settles_what_a_killed_process_left(tmp_path: Path) -> None:
 
 
 def test_more_batches_than_are_written_anew_leave_no_trace_in_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.collect.stores.postgres.REWRITTEN", 10)
+    monkeypatch.setattr("discreet.collect.stores.postgres.MAX_REWRITTEN_TRACES", 10)
     name = server().database(name="reports")
     store = report_store(server().address(name))
     store.open()

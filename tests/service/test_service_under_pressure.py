@@ -26,7 +26,7 @@ from discreet.collect.keys import new_key
 from discreet.collect.service import answers, app, limits, parsing, registry, routes
 from discreet.collect.service.app import Service
 from discreet.collect.service.logs import JsonLines, Repetitions
-from discreet.collect.service.problems import Problem
+from discreet.collect.service.problems import ApiError
 from discreet.collect.service.running import Settings, server_options
 from discreet.collect.service.tokens import new_token
 from discreet.collect.stores.opening import report_store
@@ -497,7 +497,7 @@ def test_a_body_of_another_shape_is_refused_before_anything_is_made_of_it(
 ) -> None:
     monkeypatch.setattr(parsing, "read_json", lambda _: pytest.fail("it was parsed"))
     if b"," in body or body.count(b"[") + body.count(b"{") > 1:
-        with pytest.raises(Problem):
+        with pytest.raises(ApiError):
             parsing.check_shape(body, 10)
     else:
         parsing.check_shape(body, 10)  # one string, or none with an end
@@ -511,7 +511,7 @@ def test_the_shape_of_every_flat_list_is_taken_and_of_no_other(reports: Any) -> 
     try:
         parsing.check_shape(body, 4)
         taken = True
-    except Problem:
+    except ApiError:
         taken = False
     assert taken == flat
 
@@ -593,7 +593,7 @@ def test_encoded_answers_have_bounded_room() -> None:
     async def run() -> None:
         for k in range(9):
             await answers_kept.get((str(k),), lambda: encode(b"x" * 40, "text/plain"))
-        assert len(answers_kept._kept) == 2
+        assert len(answers_kept._cache) == 2
 
     in_a_loop(run())
 
@@ -675,8 +675,8 @@ def test_a_batch_while_the_store_is_away_may_be_sent_again(
         async with inside.running():
             monkeypatch.setattr(inside.service.store, away, gone)
             if away == "collection":
-                inside.service.registry._served.clear()
-            inside.service._tokens._remembered.clear()
+                inside.service.registry._active.clear()
+            inside.service._tokens._cache.clear()
             day = keys.today() - (1000 if away == "key_days" else 0)
             name = "counts" if away == "key_days" else "private"
             refused = await inside.ask("POST", f"/v1/collections/{name}/reports", BATCH, idempotency_key=new_key(day))

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 import discreet as dc
-from discreet_studies.claims import Basis, Verdict, judged
+from discreet_studies.claims import Basis, Verdict, judge
 from discreet_studies.registry import STUDIES
 from discreet_studies.running import StudyResult, published
 from support.paths import DOCS
@@ -26,8 +26,8 @@ def found() -> StudyResult:
 
 
 def test_a_degree_without_a_number_has_no_verdict_unless_its_direction_is_wrong() -> None:
-    assert judged(True, vague=True) is Verdict.UNDECIDABLE and judged(False, vague=True) is Verdict.FAILS
-    assert judged(True, vague=False) is Verdict.HOLDS and judged(True, corrected=True) is Verdict.CORRECTED
+    assert judge(True, vague=True) is Verdict.UNDECIDABLE and judge(False, vague=True) is Verdict.FAILS
+    assert judge(True, vague=False) is Verdict.HOLDS and judge(True, corrected=True) is Verdict.CORRECTED
     assert Verdict.UNDECIDABLE.value == "undecidable as worded"
 
 

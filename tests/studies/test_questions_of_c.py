@@ -12,7 +12,7 @@ from discreet_studies.constrained import asides, questions
 from discreet_studies.constrained.asides import staircase
 from discreet_studies.constrained.exhibits import IN_PASSING
 from discreet_studies.constrained.questions import along_columns, counted, interval_loss
-from discreet_studies.study import Drawn, Setting
+from discreet_studies.study import ExhibitResult, Setting
 from support.exhibit_checks import check
 
 #: One process draws the exhibits, and all tests look at them.
@@ -36,12 +36,12 @@ CLOCKED = {"section V: sub-second"}
 
 
 @pytest.fixture(scope="module")
-def drawn() -> dict[str, Drawn]:
+def drawn() -> dict[str, ExhibitResult]:
     return {exhibit.key: exhibit.draw(Setting(quick=True)) for exhibit in IN_PASSING}
 
 
 @pytest.fixture(scope="module")
-def claims(drawn: dict[str, Drawn]) -> dict[str, Claim]:
+def claims(drawn: dict[str, ExhibitResult]) -> dict[str, Claim]:
     return {claim.key: claim for one in drawn.values() for claim in one.claims}
 
 
@@ -52,11 +52,11 @@ def test_every_question_has_its_verdict(claims: dict[str, Claim]) -> None:
     }
 
 
-def test_tables_and_claims_are_whole(drawn: dict[str, Drawn], capfd: pytest.CaptureFixture[str]) -> None:
+def test_tables_and_claims_are_whole(drawn: dict[str, ExhibitResult], capfd: pytest.CaptureFixture[str]) -> None:
     check(drawn, capfd)
 
 
-def test_at_n_6_there_are_10_costs_under_l1_and_9_under_l2(drawn: dict[str, Drawn]) -> None:
+def test_at_n_6_there_are_10_costs_under_l1_and_9_under_l2(drawn: dict[str, ExhibitResult]) -> None:
     rows = drawn["l1-l2"].tables[""]
     number = {loss: len({row["cost"] for row in rows if row["loss"] == loss}) for loss in ("L0", "L1", "L2")}
     assert number == {"L0": 4, "L1": 10, "L2": 9} and len(rows) == 3 * 128
@@ -83,7 +83,7 @@ def test_ranges_are_counted_by_a_formula(n: int) -> None:
     assert interval_loss(n) == counted(n, intervals) != counted(n, intervals[:-1])
 
 
-def test_biased_reports_lose_to_unbiased_ones_when_many_groups_are_added(drawn: dict[str, Drawn]) -> None:
+def test_biased_reports_lose_to_unbiased_ones_when_many_groups_are_added(drawn: dict[str, ExhibitResult]) -> None:
     rows = {(row["groups"], row["mechanism"]): float(str(row["rmse"])) for row in drawn["range-queries"].tables["sums"]}
     for name in ("GM", "WM", "EM", "UM"):
         assert rows[1, name] < rows[1, "two-sided geometric"] < rows[256, "two-sided geometric"] < rows[256, name]

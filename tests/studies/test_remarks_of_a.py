@@ -30,7 +30,7 @@ from discreet_studies.study import Setting
 @pytest.mark.parametrize("key", ["1", "calibration"])
 def test_without_gowalla_every_chart_claim_and_note_says_what_stands_in(key: str, tmp_path: Path) -> None:
     found = dc.study("places", key, quick=True, data=tmp_path)
-    drawn = found.drawn[key]
+    drawn = found.results[key]
     assert not found.left_out and drawn.charts and standing_in.LABEL in drawn.note and "Seed 2026" in drawn.note
     for chart in drawn.charts.values():
         assert chart.spec["title"]["subtitle"][0] == standing_in.LABEL
@@ -126,7 +126,7 @@ def test_energy_and_age_are_read_where_they_are_and_named_where_they_are_not(tmp
     )
     drawn = lines.draw_lines(Setting(quick=True, datasets=Datasets(tmp_path)))
     assert {row["data"] for row in drawn.tables[""]} == {"age, doctor visits", "energy, kWh a day"}
-    assert any("UCI Adult" in sentence for sentence in drawn.chosen)
+    assert any("UCI Adult" in sentence for sentence in drawn.choices)
     assert {claim.key.rpartition(", ")[2] for claim in drawn.claims} == {"distance", "ratio"}
 
 

@@ -33,11 +33,11 @@ def claims(found: StudyResult) -> dict[str, Claim]:
 
 
 def test_the_exhibits_are_the_four_figures_the_statements_and_the_numbers(found: StudyResult) -> None:
-    assert list(found.drawn) == ["1", "2", "3", "4", "statements", "many-queries", "numbers"] and not found.left_out
+    assert list(found.results) == ["1", "2", "3", "4", "statements", "many-queries", "numbers"] and not found.left_out
 
 
 def test_tables_charts_and_claims_are_whole(found: StudyResult, capfd: pytest.CaptureFixture[str]) -> None:
-    check(found.drawn, capfd)
+    check(found.results, capfd)
 
 
 def test_the_same_seed_gives_the_same_result(found: StudyResult) -> None:
@@ -115,7 +115,7 @@ def test_figures_2_and_3_have_the_reference_values(found: StudyResult) -> None:
     }  # fmt: skip
     compared = 0
     for figure in ("2", "3"):
-        drawn = {(r["epsilon"], r["stay"], r["reach"]): r for r in found.drawn[figure].tables[""]}
+        drawn = {(r["epsilon"], r["stay"], r["reach"]): r for r in found.results[figure].tables[""]}
         for row in golden_rows("golden_002_fig123.csv"):
             ours = drawn.get((float(row["eps"]), float(Fraction(row["eta"])), int(row["D"])))
             if ours is None:
@@ -127,7 +127,7 @@ def test_figures_2_and_3_have_the_reference_values(found: StudyResult) -> None:
 
 
 def test_figure_4_has_the_reference_values(found: StudyResult) -> None:
-    drawn = {row["epsilon"]: row for row in found.drawn["4"].tables[""]}
+    drawn = {row["epsilon"]: row for row in found.results["4"].tables[""]}
     compared = [r for r in golden_rows("golden_002_fig4.csv") if r["eta"] == "0.5" and r["D"] == "6"]
     compared = [row for row in compared if float(row["eps"]) in drawn]
     assert len(compared) >= 5
@@ -149,7 +149,7 @@ def test_small_counts_cost_what_the_reference_says(claims: dict[str, Claim]) -> 
 
 
 def test_figure_1_has_the_probabilities_that_the_paper_prints(found: StudyResult) -> None:
-    rows = found.drawn["1"].tables[""]
+    rows = found.results["1"].tables[""]
     assert prints_as("0.08987", rows[1]["paper"]) and prints_as("0.00960", rows[2]["paper"])
     assert prints_as("0.11685", rows[1]["gaussian_sigma2"]) and prints_as("0.000416", rows[2]["gaussian_sigma2"])
     for column in ("paper", "optimal"):
@@ -180,7 +180,7 @@ def test_theorem_3_is_too_small_at_small_eta(found: StudyResult) -> None:
     example = paper_formulas(*over_truth.COUNTEREXAMPLE)
     assert float(example.printed_delta_star) == pytest.approx(0.023854, abs=5e-7)
     assert float(example.delta_star) == pytest.approx(0.028468, abs=5e-7)
-    wrong = [row for row in found.drawn["3"].tables[""] if not row["theorem3_holds"]]
+    wrong = [row for row in found.results["3"].tables[""] if not row["theorem3_holds"]]
     assert wrong and max(row["stay"] for row in wrong) <= 0.1
     assert all(row["delta_star_corrected"] > row["delta_star"] for row in wrong)
 
@@ -206,7 +206,7 @@ def test_the_gaussian_of_figure_1_has_another_variance() -> None:
 
 
 def test_the_claim_of_figure_4_reverses_at_small_epsilon(found: StudyResult) -> None:
-    row = next(row for row in found.drawn["4"].tables[""] if row["epsilon"] == 0.5)
+    row = next(row for row in found.results["4"].tables[""] if row["epsilon"] == 0.5)
     assert row["true_delta"] == pytest.approx(0.338, abs=5e-4)
     assert row["gaussian_variance"] == pytest.approx(0.296, abs=5e-4)
 
@@ -224,7 +224,7 @@ def test_a_wrong_formula_changes_the_verdicts(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_every_number_of_the_text_is_in_the_table(found: StudyResult) -> None:
-    rows = {row["printed"]: row["computed"] for row in found.drawn["numbers"].tables[""]}
+    rows = {row["printed"]: row["computed"] for row in found.results["numbers"].tables[""]}
     assert {"282", "9.3617", "5.6", "0.9945", "0.001", "5e-07", "0.0049", "7.8867", "8.1229"} <= set(rows)
     assert rows["9.3617"] == pytest.approx(9.36169, abs=5e-6) and rows["282"] == pytest.approx(281.116, abs=5e-4)
     assert rows["0.9945"] == pytest.approx(0.99446, abs=5e-6) and rows["5.6"] == pytest.approx(5.5955, abs=5e-5)

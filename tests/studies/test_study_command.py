@@ -32,7 +32,7 @@ def test_a_folder_has_charts_data_claims_and_a_page(tmp_path: Path) -> None:
     names = {file.name for file in page.parent.iterdir()}
     assert {f"figure_1.{ending}" for ending in FORMATS} <= names and {"claims.csv", "study.json", "index.html"} <= names
     assert (page.parent / "figure_1.pdf").read_bytes().startswith(b"%PDF-")
-    tables = found.drawn["1"].tables
+    tables = found.results["1"].tables
     for name, rows in tables.items():
         file = page.parent / f"figure_1{'_' if name else ''}{name}.csv"
         with file.open(encoding="utf-8", newline="") as text:
@@ -42,9 +42,15 @@ def test_a_folder_has_charts_data_claims_and_a_page(tmp_path: Path) -> None:
     assert json.loads((page.parent / "study.json").read_text("utf-8")) == json.loads(json.dumps(found.to_json()))
 
 
+def test_the_results_of_exhibits_have_their_former_name_for_one_version() -> None:
+    found = dc.study("bounded", "1", quick=True)
+    with pytest.warns(DeprecationWarning, match="results"):
+        assert found.drawn is found.results
+
+
 def test_the_same_seed_gives_the_same_numbers_whatever_else_is_run() -> None:
-    alone, again = (dc.study("constrained", "12", quick=True, seed=5).drawn["12"].tables for _ in range(2))
-    assert alone == again != dc.study("constrained", "12", quick=True, seed=6).drawn["12"].tables
+    alone, again = (dc.study("constrained", "12", quick=True, seed=5).results["12"].tables for _ in range(2))
+    assert alone == again != dc.study("constrained", "12", quick=True, seed=6).results["12"].tables
     one, other = Setting(seed=1).generator("a", 1), Setting(seed=1).generator("a", 2)
     assert one.integers(2**60) == Setting(seed=1).generator("a", 1).integers(2**60) != other.integers(2**60)
 
@@ -59,14 +65,14 @@ def test_the_command_writes_where_it_says(tmp_path: Path) -> None:
 
 
 def test_a_figure_is_found_by_its_number_too() -> None:
-    assert list(dc.study("bounded", figure=1, quick=True).drawn) == ["1"]
+    assert list(dc.study("bounded", figure=1, quick=True).results) == ["1"]
 
 
 def test_maps_are_refused_without_their_extra_before_any_work(monkeypatch, outside_data) -> None:
     monkeypatch.setitem(sys.modules, "ot", None)
     with refused(MissingExtra, token="transport"):
         dc.study("places", "2", quick=True, data=outside_data)
-    assert dc.study("places", "1", quick=True, data=outside_data).drawn
+    assert dc.study("places", "1", quick=True, data=outside_data).results
 
 
 def test_the_list_draws_nothing(tmp_path: Path, monkeypatch) -> None:

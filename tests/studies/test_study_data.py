@@ -170,4 +170,4 @@ def test_what_needs_missing_data_is_left_out_or_refused(tmp_path: Path, monkeypa
     needing = Study("one", "X", "A paper", tuple(e for e in find_study("C").exhibits if e.key in ("10", "em-gm")))
     monkeypatch.setattr(running, "find_study", lambda name: needing)
     found = dc.study("one", quick=True, data=tmp_path)
-    assert list(found.left_out) == ["10"] and "Adult" in found.left_out["10"] and list(found.drawn) == ["em-gm"]
+    assert list(found.left_out) == ["10"] and "Adult" in found.left_out["10"] and list(found.results) == ["em-gm"]

@@ -10,10 +10,10 @@ import pytest
 import vl_convert
 
 from discreet_studies.claims import Verdict
-from discreet_studies.study import Drawn
+from discreet_studies.study import ExhibitResult
 
 
-def check(drawn: Mapping[str, Drawn], capfd: pytest.CaptureFixture[str]) -> None:
+def check(drawn: Mapping[str, ExhibitResult], capfd: pytest.CaptureFixture[str]) -> None:
     """Fail where an exhibit does not keep it."""
     for key, one in drawn.items():
         assert one.tables, key
@@ -35,6 +35,6 @@ def check(drawn: Mapping[str, Drawn], capfd: pytest.CaptureFixture[str]) -> None
         assert claim.why.endswith(".") if claim.why else claim.verdict is Verdict.HOLDS, claim.key
 
 
-def verdicts(drawn: Mapping[str, Drawn]) -> dict[str, str]:
+def verdicts(drawn: Mapping[str, ExhibitResult]) -> dict[str, str]:
     """The verdict of each claim by its key."""
     return {claim.key: claim.verdict.value for one in drawn.values() for claim in one.claims}

@@ -175,7 +175,7 @@ def test_what_is_missing_is_said_in_the_words_of_the_form(pages: RunningPages, w
         ({"values:site": ""}, "Declare the groups of"),
         ({"max_groups": ""}, "Groups per person"),
         ({"epsilon": "-1"}, "Epsilon"),
-        ({"values:site": "@/etc/passwd"}, "button beside the field"),
+        ({"values:site": "@/etc/passwd"}, "button next to the field"),
         ({"where": "1/0 = 1; DROP TABLE visits"}, 'role="alert"'),
     ):
         answer = pages.post(who, "/release/plan", release_form(pages, "third", **changed)).body.decode()

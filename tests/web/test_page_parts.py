@@ -15,7 +15,7 @@ import pytest
 import discreet as dc
 from discreet.web.frame.jobs import Jobs
 from discreet.web.frame.settings import PageSettings
-from discreet.web.pages.designing import DesignFields, at_once
+from discreet.web.pages.designing import DesignFields, closed_form_design
 from discreet.web.pages.ptables import ENDINGS, PTableFields
 from support.refusals import refused
 from support.serving_pages import Entered, RunningPages, quiet_site
@@ -136,8 +136,8 @@ def test_the_python_of_a_design_is_the_design(prior: str) -> None:
 
 
 def test_closed_forms_are_found_at_once_and_programs_are_not() -> None:
-    assert at_once(DesignFields(n="20")) is not None
-    assert at_once(DesignFields(n="20", loss="L1", properties=("WH", "CM"))) is None
+    assert closed_form_design(DesignFields(n="20")) is not None
+    assert closed_form_design(DesignFields(n="20", loss="L1", properties=("WH", "CM"))) is None
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_jobs_end_when_the_server_stops() -> None:
 
 
 def test_a_job_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.web.frame.jobs.UNSEEN", 0.5)
+    monkeypatch.setattr("discreet.web.frame.jobs.UNWATCHED_SECONDS", 0.5)
     job = Jobs().start(_endless, None, "somebody")
     for _ in range(100):
         if not job.process.is_alive():

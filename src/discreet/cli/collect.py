@@ -1,15 +1,20 @@
-"""The verb collect: its plan, and the verbs of a service."""
+"""The verb collect: plan, and for a service token, repair, create and estimate."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..optimise.families import FAMILIES
 from .design import space_of
-from .output import FormerTarget, Json, Page, hand_over, refuse_unwritable, target_option, waiting
-from .serving import create, estimate, repair, token
+from .output import FormerTarget, Json, Page, hand_over, print_json, refuse_unwritable, say, target_option, waiting
+from .serve import Store
+
+if TYPE_CHECKING:
+    from ..collect.collector import Collector
 
 app = typer.Typer(no_args_is_help=True, help="Plan and run a survey in which people's own devices add the noise.")
 
@@ -28,7 +33,7 @@ def plan(
             '"map 200 m". +-2 is read as ±2.'
         ),
     ] = None,
-    wanted: FormerTarget = None,
+    former_target: FormerTarget = None,
     n: Annotated[int | None, typer.Option("-n", "--n", "--largest", help="For counts: the largest one.")] = None,
     labels: Annotated[
         str | None, typer.Option(help="The answers, comma separated, or @FILE with one on each line.")
@@ -38,7 +43,7 @@ def plan(
     people: Annotated[int | None, typer.Option(help="The number of people; the smallest epsilon is computed.")] = None,
     mechanism: Annotated[
         str | None,
-        typer.Option(help=f"A family by name, by default the best one: {', '.join(FAMILIES.written('plan'))}."),
+        typer.Option(help=f"A family by name, by default the best one: {', '.join(FAMILIES.cli_names('plan'))}."),
     ] = None,
     guess: Annotated[
         str | None,
@@ -65,7 +70,7 @@ def plan(
     from ..collect.planning.planner import plan_collection
 
     refuse_unwritable(page, (".html",), "a page")
-    target_error = target_option(target_error, wanted)
+    target_error = target_option(target_error, former_target)
     space = space_of(n, labels, grid)
     with waiting("simulating surveys"):
         result = plan_collection(
@@ -75,7 +80,160 @@ def plan(
     hand_over(result, page, json)
 
 
-app.command()(token)
-app.command()(repair)
-app.command()(create)
-app.command()(estimate)
+@app.command()
+def token(
+    store: Store = "reports.db",
+    right: Annotated[
+        str, typer.Option(help="manage (everything), read (estimates and counts) or report (to closed collections).")
+    ] = "manage",
+    collection: Annotated[str | None, typer.Option(help="The only collection it is valid for; by default all.")] = None,
+    json: Json = False,
+) -> None:
+    """Make a token for a service. It is shown once; the store keeps a hash of it.
+
+    A SQLite store must not be in use by a service meanwhile; a running service makes tokens at POST /v1/tokens.
+
+    Example: `discreet collect token reports.db --right read --collection visits`
+    """
+    from ..collect.service.tokens import new_token
+    from ..collect.stores.opening import report_store
+
+    text, record = new_token(right, collection)
+    opened = report_store(store)
+    opened.open()
+    try:
+        opened.add_token(record)
+    finally:
+        opened.close()
+    if json:
+        print_json({"name": record.name, "token": text})
+    else:
+        say(text)
+
+
+@app.command()
+def repair(
+    store: Store = "reports.db",
+    counted_until: Annotated[
+        str | None,
+        typer.Option(help="The last day on which reports were counted, such as 2026-11-16; by default today."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Repair a store that refuses reports because the service once ran with its clock ahead.
+
+    Keys of that day and of the next one stay refused, so that nothing is counted twice. A SQLite store must not be in
+    use by a service meanwhile.
+
+    Example: `discreet collect repair reports.db --counted-until 2026-11-16`
+    """
+    from ..collect.stores.repair import repair as repair_store
+
+    result = repair_store(store, counted_until)
+    if json:
+        print_json({"before": str(result.before), "after": str(result.after)})
+    else:
+        say(result.describe())
+
+
+Service = Annotated[str, typer.Option(help="The service's address.")]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(help="A file with the token; by default the environment variable DISCREET_TOKEN has it."),
+]
+CollectionName = Annotated[str, typer.Argument(help="The collection's name.")]
+
+_LOCAL_SERVICE = "http://127.0.0.1:8571"
+
+#: Seconds to wait for a service that is still starting.
+START_TIMEOUT_SECONDS = 15.0
+
+
+@app.command()
+def create(
+    name: CollectionName,
+    mechanism: Annotated[
+        list[str],
+        typer.Option(help="The mechanism of the devices (.json); for several to choose from, NAME=FILE each."),
+    ],
+    question: Annotated[str, typer.Option(help="The question that people answer.")],
+    title: Annotated[str | None, typer.Option(help="A title; by default the question.")] = None,
+    target_error: Annotated[
+        str | None, typer.Option(help='The error allowed: "±2 points", "mean ±0.5". +-2 is read as ±2.')
+    ] = None,
+    minimum_reports: Annotated[
+        int | None, typer.Option(help="Instead of --target-error: estimates from fewer reports are not shown.")
+    ] = None,
+    former_target: FormerTarget = None,
+    by_token: Annotated[bool, typer.Option("--by-token", help="Only holders of a token may report.")] = False,
+    service: Service = _LOCAL_SERVICE,
+    token_file: TokenFile = None,
+    json: Json = False,
+) -> None:
+    """Make a collection at a service.
+
+    Example: `discreet collect create smoking --question "Do you smoke?" --mechanism m.json --target-error "±2 points"`
+    """
+    from ..collect.mechanism_files import open_mechanisms
+    from ..files import load
+    from .perturb import files_by_name
+
+    mechanisms = load(mechanism[0]) if len(mechanism) == 1 else open_mechanisms(files_by_name(mechanism), "")
+    description = _collector(service, token_file).create(
+        name, mechanisms, question=question, title=title, target_error=target_option(target_error, former_target),
+        minimum_reports=minimum_reports, reporting="token" if by_token else "open",
+    )  # fmt: skip
+    if json:
+        print_json(description)
+        return
+    say(f"{name}: estimates are shown from {description['minimum_reports']:,} reports on.")
+    for guarantee in description["mechanisms"]:  # type: ignore[union-attr]
+        say(f"{guarantee['name']:<10}{' '.join(guarantee['guarantee'])}")  # type: ignore[index,arg-type,call-overload]
+    say(f"{'answer':<10}{service.rstrip('/')}/collections/{name}/answer")
+
+
+@app.command()
+def estimate(
+    name: CollectionName,
+    level: Annotated[float, typer.Option(help="The coverage of the intervals.", min=0.5, max=0.9999)] = 0.95,
+    service: Service = _LOCAL_SERVICE,
+    token_file: TokenFile = None,
+    page: Page = None,
+    json: Json = False,
+) -> None:
+    """Estimate the distribution behind the reports of a collection, with intervals.
+
+    Example: `discreet collect estimate smoking --page smoking.html`
+    """
+    refuse_unwritable(page, (".html",), "a page")
+    result = _collector(service, token_file).estimate(name)
+    if page is not None:
+        result.save(page, level)
+    if json:
+        print_json(result.to_json(level))
+        return
+    say(result.describe(level))
+    if page is not None:
+        say(f"page      {page}")
+
+
+def _collector(service: str, token_file: Path | None) -> Collector:
+    from ..collect.collector import Collector
+    from ..errors import InvalidInput
+
+    if token_file is not None:
+        try:
+            text = token_file.read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError):
+            raise InvalidInput(
+                f"there is no token in {token_file}.", "Make one: discreet collect token.", argument="token_file"
+            ) from None
+        return Collector(service, text, patience=START_TIMEOUT_SECONDS)
+    text = os.environ.get("DISCREET_TOKEN", "")
+    if not text:
+        raise InvalidInput(
+            "this needs a token of the service.",
+            "Name the file that has it by --token-file, or set DISCREET_TOKEN; discreet collect token makes one.",
+            argument="token_file",
+        )
+    return Collector(service, text, patience=START_TIMEOUT_SECONDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 
 from ..mechanisms.families import Family, Parameter, Use
 from ..optimise.families import FAMILIES
+from ..spaces.text import GRID_NOTATION
 from .output import Json, Page, hand_over, refuse_unwritable, say, waiting
 
 if TYPE_CHECKING:
@@ -20,8 +22,8 @@ Alpha = Annotated[str | None, typer.Option(help="e^-epsilon, exactly: 10/11 or 0
 Epsilon = Annotated[str | None, typer.Option(help="The privacy: smaller protects more.")]
 
 
-#: Argument of a family -> its options, and whether one must be given.
-_OPTIONS: dict[Parameter, tuple[tuple[str, ...], bool]] = {
+#: Argument of a family -> its options, and True if one is required.
+_OPTIONS_OF_ARGUMENT: dict[Parameter, tuple[tuple[str, ...], bool]] = {
     "n": (("n",), True),
     "privacy": (("alpha", "epsilon"), True),
     "epsilon": (("epsilon",), True),
@@ -37,13 +39,9 @@ _OPTIONS: dict[Parameter, tuple[tuple[str, ...], bool]] = {
 }
 
 
-#: Notation of a map.
-GRIDS = "ROWSxCOLSxCELL in metres, such as 30x30x150, or a box of degrees, SOUTH,WEST,NORTH,EASTxCELL"
-
-
 def _names(use: Use) -> str:
     """Return the families offered for a use, for a help text."""
-    return ", ".join(FAMILIES.written(use))
+    return ", ".join(FAMILIES.cli_names(use))
 
 
 def _short_names() -> str:
@@ -53,12 +51,12 @@ def _short_names() -> str:
 
 def _for(option: str) -> str:
     """Return the families that take an option, for its help text."""
-    taking = [
-        family.written
+    names = [
+        family.cli_name
         for family in FAMILIES.offered("design")
-        if any(option in _OPTIONS[parameter][0] for parameter in family.parameters)
+        if any(option in _OPTIONS_OF_ARGUMENT[parameter][0] for parameter in family.parameters)
     ]
-    return ", ".join(taking)
+    return ", ".join(names)
 
 
 def design(
@@ -83,7 +81,7 @@ def design(
         str | None,
         typer.Option(help=f"For {_for('labels')}: the answers, comma separated, or @FILE with one on each line."),
     ] = None,
-    grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRIDS}.")] = None,
+    grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRID_NOTATION}.")] = None,
     border: Annotated[str | None, typer.Option(help=f"For {_for('border')}: remap (default) or normalise.")] = None,
     ptable: Annotated[bool, typer.Option("--ptable", help="Design a p-table instead of a mechanism.")] = False,
     reach: Annotated[int | None, typer.Option(help=f"For --ptable and {_for('reach')}: the largest error D.")] = None,
@@ -114,33 +112,34 @@ def design(
     from ..errors import InvalidInput
 
     refuse_unwritable(page, (".html",), "a page")
-    wishes = {"loss": loss, "properties": properties, "delta": delta, "prior": prior}
-    named = {
+    targets = {"loss": loss, "properties": properties, "delta": delta, "prior": prior}
+    family_options = {
         "labels": labels, "grid": grid, "border": border, "reach": reach, "stay": stay, "variance": variance, "js": js,
         "kind": kind, "keys": keys, "sigma2": sigma2, "base": base, "below": below,
         "q": q,
     }  # fmt: skip
     if ptable:
-        from .ptable import design_table
-
         if family is not None or plot is not None:
             raise InvalidInput("--ptable takes neither --family nor --plot.", argument="ptable")
-        _refuse_wishes(wishes, worst_case, explain, "A p-table has its own: --reach, --stay, --variance, --js")
-        design_table({"n": n, "alpha": alpha, "epsilon": epsilon, **named}, output, layout, page, json)
+        _refuse_design_options(targets, worst_case, explain, "A p-table has its own: --reach, --stay, --variance, --js")
+        _design_table({"n": n, "alpha": alpha, "epsilon": epsilon, **family_options}, output, layout, page, json)
         return
     if layout is not None:
         raise InvalidInput("--layout goes with --ptable.", argument="layout")
     _refuse_files(output, plot)
     choice = None
     if family is None:
-        stray = next((option for option, value in named.items() if value is not None), None)
+        stray = next((option for option, value in family_options.items() if value is not None), None)
         if stray is not None:
             raise InvalidInput(f"{_flag(stray)} goes with a --family.", "`--family list` lists them.", argument=stray)
         if n is None:
             raise InvalidInput("give the largest count with -n, or a --family.", argument="n")
-        options = {
+        from ..optimise.improve.priors import read_named_prior
+
+        options: dict[str, Any] = {
             "alpha": alpha, "epsilon": epsilon, "delta": delta or 0, "loss": loss or "L0",
-            "properties": properties or (), "prior": _prior(prior, n), "worst_case": worst_case,
+            "properties": properties or (), "prior": None if prior is None else read_named_prior(prior, n),
+            "worst_case": worst_case,
         }  # fmt: skip
         with waiting("looking for the best mechanism"):
             if explain:
@@ -153,13 +152,13 @@ def design(
 
                 mechanism = find(n, **options)
     else:
-        del wishes["delta"]  # some families take one
-        _refuse_wishes(wishes, worst_case, explain, "A --family is made as it is: leave one of the two out")
+        del targets["delta"]  # some families take a delta
+        _refuse_design_options(targets, worst_case, explain, "A --family is made as it is: leave one of the two out")
         if family.strip().lower() == "list":
             _list("design")
             return
-        given = {"n": n, "alpha": alpha, "epsilon": epsilon, "delta": delta, **named}
-        mechanism = _build(FAMILIES.find(family, "design", "a family"), given)
+        values = {"n": n, "alpha": alpha, "epsilon": epsilon, "delta": delta, **family_options}
+        mechanism = _build(FAMILIES.find(family, "design", "a family"), values)
     if output is not None:
         mechanism.save(output)
     if plot is not None:
@@ -177,62 +176,87 @@ def design(
         say(f"drawn     {plot}")
 
 
-def _refuse_wishes(wishes: dict[str, Any], worst_case: bool, explain: bool, instead: str) -> None:
+def _design_table(
+    given: dict[str, Any], output: Path | None, layout: str | None, page: Path | None, json: bool
+) -> None:
+    """Design a p-table, prove it on its keys, and write it."""
+    from ..errors import InvalidInput
+    from ..optimise.noise.ptable import DesignedTable, design_ptable
+    from ..ptables.writing import read_layout
+
+    allowed_options = ("epsilon", "reach", "variance", "js", "stay", "keys")
+    for option, value in given.items():
+        if value is not None and option not in allowed_options:
+            raise InvalidInput(
+                f"--ptable does not take {_flag(option)}; it takes {', '.join(map(_flag, allowed_options))}.",
+                argument=option,
+            )
+    for required in ("epsilon", "reach"):
+        if given[required] is None:
+            raise InvalidInput(f"--ptable needs --{required}.", argument=required)
+    if output is None and layout is not None:
+        raise InvalidInput("--layout is the format of the table, and goes with -o FILE.", argument="layout")
+    if output is not None:
+        refuse_unwritable(output, (), "a p-table")
+        read_layout(output, layout)
+    options = {name: given[name] for name in ("variance", "js", "stay", "keys") if given[name] is not None}
+    if sys.stderr.isatty():
+        options["progress"] = lambda words: print(f"searching {words} ...", file=sys.stderr)
+    table = design_ptable(given["epsilon"], given["reach"], **options)
+    if output is not None:
+        table.write(output, layout)
+    hand_over(DesignedTable(table), page, json)
+    if output is not None and not json:
+        say(f"saved     {output}, with the rest of its claim in {output}.json (discreet verify {output})")
+
+
+def _refuse_design_options(targets: dict[str, Any], worst_case: bool, explain: bool, instead: str) -> None:
     """Refuse options that only a design takes."""
     from ..errors import InvalidInput
 
-    given = next((option for option, value in wishes.items() if value is not None), None)
-    given = "worst-case" if worst_case else "explain" if explain else given
-    if given is not None:
-        raise InvalidInput(f"--{given} is for designs.", f"{instead}.", argument=given.replace("-", "_"))
+    stray = next((option for option, value in targets.items() if value is not None), None)
+    stray = "worst-case" if worst_case else "explain" if explain else stray
+    if stray is not None:
+        raise InvalidInput(f"--{stray} is for designs.", f"{instead}.", argument=stray.replace("-", "_"))
 
 
 def _list(use: Use) -> None:
     """Print the names of the families offered for a use."""
-    for name in FAMILIES.written(use):
+    for name in FAMILIES.cli_names(use):
         say(name)
-
-
-def _prior(text: str | None, n: int) -> Any:
-    """Return a prior by name, or the numbers in a file, divided by their sum."""
-    if text is None:
-        return None
-    from ..optimise.improve.priors import named_prior, read_prior_file
-
-    return named_prior(text, n) or read_prior_file(text, n)
 
 
 def _flag(option: str) -> str:
     return "-n" if option == "n" else f"--{option}"
 
 
-def _build(family: Family, given: dict[str, Any]) -> Mechanism:
+def _build(family: Family, values: dict[str, Any]) -> Mechanism:
     """Call the family with its options; refuse options that it does not take."""
     from ..errors import InvalidInput
 
-    allowed = {option for name in family.parameters for option in _OPTIONS[name][0]}
-    for option, value in given.items():
+    allowed = {option for name in family.parameters for option in _OPTIONS_OF_ARGUMENT[name][0]}
+    for option, value in values.items():
         if value is not None and option not in allowed:
             raise InvalidInput(
-                f"{family.written} does not take {_flag(option)}; it takes {', '.join(map(_flag, sorted(allowed)))}.",
+                f"{family.cli_name} does not take {_flag(option)}; it takes {', '.join(map(_flag, sorted(allowed)))}.",
                 argument=option,
             )
     positional: list[Any] = []
     options: dict[str, Any] = {}
     for name in family.parameters:
-        sources, needed = _OPTIONS[name]
-        present = [option for option in sources if given[option] is not None]
-        if needed and len(present) != 1:
+        sources, is_required = _OPTIONS_OF_ARGUMENT[name]
+        present = [option for option in sources if values[option] is not None]
+        if is_required and len(present) != 1:
             largest = ", the largest count" if sources == ("n",) else ""
             raise InvalidInput(
-                f"{family.written} needs "
+                f"{family.cli_name} needs "
                 f"{'exactly one of ' * (len(sources) > 1)}{', '.join(map(_flag, sources))}{largest}.",
                 argument=sources[0],
             )
         if name in ("n", "space", "grid"):
-            positional.append(given["n"] if name == "n" else _space(given))
+            positional.append(values["n"] if name == "n" else _space(values))
         else:
-            options.update({option: _named_choice(option, given[option]) for option in present})
+            options.update({option: _named_choice(option, values[option]) for option in present})
     return family.make(*positional, **options)
 
 
@@ -255,67 +279,28 @@ def space_of(n: int | None, labels: str | None, grid: str | None) -> Space:
 
     if sum(value is not None for value in (n, labels, grid)) != 1:
         raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.", argument="n")
-    made: Space = _space({"n": n, "labels": labels, "grid": grid})
-    return made
+    return _space({"n": n, "labels": labels, "grid": grid})
 
 
-def _space(given: dict[str, Any]) -> Any:
-    from ..spaces import Counts, Labels
+def _space(values: dict[str, Any]) -> Space:
+    from ..spaces import Counts
+    from ..spaces.text import read_grid, read_labels
 
-    if given["labels"] is not None:
-        return Labels(_labels(given["labels"]))
-    return Counts(given["n"]) if given["n"] is not None else _grid(given["grid"])
-
-
-def _labels(text: str) -> list[str]:
-    """Return comma-separated answers, or the lines of the file after an @."""
-    from ..errors import InvalidInput, UnreadableFile
-
-    if not text.startswith("@"):
-        labels = [label.strip() for label in text.split(",")]
-        if "" in labels:
-            raise InvalidInput.must_be("labels", "answers with one comma between two", text)
-        return labels
-    try:
-        lines = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise UnreadableFile(
-            f"Cannot read the labels in {text[1:]}: the file is not UTF-8 text.", argument="labels"
-        ) from None
-    except OSError as problem:
-        raise UnreadableFile(f"Cannot read the labels in {text[1:]}: {problem.strerror}.", argument="labels") from None
-    labels = [line.strip() for line in lines]
-    empty = next((k for k, label in enumerate(labels, 1) if not label), None)
-    if empty is not None:
-        raise InvalidInput(f"{text[1:]} needs a label on every line; line {empty} is empty.", argument="labels")
-    return labels
+    if values["labels"] is not None:
+        return read_labels(values["labels"])
+    return Counts(values["n"]) if values["n"] is not None else read_grid(values["grid"])
 
 
-def _grid(text: str | None) -> Any:
-    from ..errors import InvalidInput
-    from ..exact.rationals import as_fraction
-    from ..spaces import Grid
+PICTURE_ENDINGS = (".png", ".svg", ".pdf", ".html", ".json")
 
-    number = r"([-+]?[\d.]+)"
-    box = re.fullmatch(rf"{number},{number},{number},{number}x([\d./]+)", text or "")
-    if box is not None:
-        return Grid.from_box(*(as_fraction(one, "grid") for one in box.groups()))  # type: ignore[arg-type]
-    match = re.fullmatch(r"(\d+)x(\d+)x([\d./]+)", text or "")
-    if match is None:
-        raise InvalidInput.must_be("grid", GRIDS, text)
-    return Grid(int(match[1]), int(match[2]), as_fraction(match[3], "cell"))  # type: ignore[arg-type]
-
-
-PICTURES = (".png", ".svg", ".pdf", ".html", ".json")
-
-#: Endings among these that the drawing program makes.
-DRAWN = PICTURES[:4]
+#: Those that need the drawing program.
+DRAWN_PICTURES = PICTURE_ENDINGS[:4]
 
 
 def _refuse_files(output: Path | None, plot: Path | None = None) -> None:
     """Refuse mechanism files without .json, the ending that distinguishes them from matrices."""
     refuse_unwritable(output, (".json",), "a mechanism file")
-    refuse_unwritable(plot, PICTURES, "a picture", DRAWN)
+    refuse_unwritable(plot, PICTURE_ENDINGS, "a picture", DRAWN_PICTURES)
 
 
 def compare(
@@ -341,28 +326,25 @@ def compare(
     Examples: `discreet compare -n 8 --alpha 10/11` · `discreet compare -n 20 --epsilon 0.5 --report compare.html` ·
     `discreet compare mine.csv other.json` · `discreet compare mine.csv --epsilon 1 --families GM,EM`
     """
-    from ..comparison import compare as put
+    from ..comparison import compare as build_comparison
     from ..errors import InvalidInput
 
-    refuse_unwritable(report, PICTURES, "a report", DRAWN)
+    refuse_unwritable(report, PICTURE_ENDINGS, "a report", DRAWN_PICTURES)
     refuse_unwritable(page, (".html",), "a page")
-    if not _several(loss):
+    if not _items(loss):
         raise InvalidInput("--loss names at least one loss, such as L0,L1,L2; it is empty.", argument="loss")
-    names = None if families is None else _several(families)
-    compared: Any = names
-    if files:
-        compared = _named_files(files)
-        if alpha is not None or epsilon is not None or names is not None:
-            n = put(compared, loss=["L0"]).n if n is None else n
-            added = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=["L0"])
-            compared |= {row.name: row.mechanism for row in added.rows}
-        comparison = put(n, families=compared, loss=_several(loss))
-    elif n is None:
+    if not files and n is None:
         raise InvalidInput(
             "give the largest count with -n, or files with mechanisms or matrices to compare.", argument="n"
         )
-    else:
-        comparison = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=_several(loss))
+    comparison = build_comparison(
+        n,
+        alpha=alpha,
+        epsilon=epsilon,
+        families=None if families is None else _items(families),
+        others=_named_files(files) if files else None,
+        loss=_items(loss),
+    )
     if report is not None:
         comparison.save(report)
     hand_over(comparison, page, json)
@@ -376,7 +358,7 @@ def _named_files(files: list[Path]) -> dict[str, Any]:
     return {file.stem if stems.count(file.stem) == 1 else str(file): str(file) for file in files}
 
 
-def _several(text: str) -> list[str]:
+def _items(text: str) -> list[str]:
     """Return the items of a list with commas or pluses."""
     return [part.strip() for part in re.split("[,;+]", text) if part.strip()]
 
@@ -388,7 +370,7 @@ def calibrate(
         str | None,
         typer.Option(help=f"For {_for('labels')}: the answers, comma separated, or @FILE with one on each line."),
     ] = None,
-    grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRIDS}.")] = None,
+    grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRID_NOTATION}.")] = None,
     distance: Annotated[str | None, typer.Option(help="Mean distance between truth and report at most this.")] = None,
     truth: Annotated[str | None, typer.Option(help="Probability of reporting the truth at least this.")] = None,
     mean_error: Annotated[str | None, typer.Option(help="Mean absolute error at most this.")] = None,
@@ -416,23 +398,23 @@ def calibrate(
     if family.strip().lower() == "list":
         _list("calibrate")
         return
-    chosen = find_family(family)
+    entry = find_family(family)
     space = space_of(n, labels, grid)
-    spaces = _OPTIONS[chosen.parameters[0]][0]
+    spaces = _OPTIONS_OF_ARGUMENT[entry.parameters[0]][0]
     if not any({"n": n, "labels": labels, "grid": grid}[option] is not None for option in spaces):
         raise InvalidInput(
-            f"{chosen.written} needs {listed([_flag(one) for one in spaces], 'or')}.", argument=spaces[0]
+            f"{entry.cli_name} needs {listed([_flag(name) for name in spaces], 'or')}.", argument=spaces[0]
         )
     if border is not None and grid is None:
         raise InvalidInput("--border is for planar families, with --grid.", argument="border")
-    wishes = {
+    targets = {
         "distance": distance, "truth": truth, "mean-error": mean_error, "within": within,
         "share-variance": share_variance, "ratio": ratio,
     }  # fmt: skip
-    given = [wish for wish, value in wishes.items() if value is not None]
-    if len(given) != 1:
+    names = [name for name, value in targets.items() if value is not None]
+    if len(names) != 1:
         raise InvalidInput(
-            f"give exactly one of {', '.join('--' + wish for wish in wishes)}; got {len(given)}.", argument="distance"
+            f"give exactly one of {', '.join('--' + name for name in targets)}; got {len(names)}.", argument="distance"
         )
     _refuse_files(output)
     refuse_unwritable(page, (".html",), "a page")
@@ -444,7 +426,7 @@ def calibrate(
     elif ratio is not None:
         options["likelihood_ratio"], options["within"] = _pair(ratio, "--ratio", "R:D, such as 2:10")
     else:
-        options[given[0].replace("-", "_")] = wishes[given[0]]
+        options[names[0].replace("-", "_")] = targets[names[0]]
     result = find(family, space, **options)
     if output is not None:
         result.mechanism.save(output)

@@ -39,15 +39,12 @@ def init(
 
     Example: `discreet ledger init study.ledger --data visits.csv --unit person --epsilon 3`
     """
-    from ..ledger.ledger import Ledger
+    from ..ledger.create import create_ledger
     from ..ledger.statement import terms_in_words
     from ..report import Report, Section, Terms
 
-    _refuse_missing(data)
-    unit = _spelled(data, unit)
-    name = _dataset(data) if dataset is None else dataset
-    ledger = Ledger.create(
-        path, dataset=name, unit=unit, relation=relation, epsilon=epsilon, delta=delta, filter=filter
+    ledger = create_ledger(
+        path, data, unit, dataset=dataset, relation=relation, epsilon=epsilon, delta=delta, filter=filter
     )
     if json:
         print_json({"file": str(path), **ledger.terms.to_json()})
@@ -55,39 +52,6 @@ def init(
     keep = "one ledger for one data set, in a safe place: it is the only record of the budget spent"
     lines = Terms((("made", str(path)), *terms_in_words(ledger.terms), ("keep", keep)))
     say(Report("", sections=(Section(parts=(lines,)),)).text())
-
-
-def _refuse_missing(data: str) -> None:
-    """Refuse a missing file: a ledger is permanent, and so is a mistyped name."""
-    from ..addresses import read_address
-    from ..errors import InvalidInput
-
-    address = read_address(data)
-    if not address.may_be_opened and (address.path.suffix or len(address.path.parts) > 1):
-        raise InvalidInput(
-            f"there is no file {address}.",
-            f"Name the data's file, or the data set alone: --data {address.dataset}.",
-            argument="data",
-        )
-
-
-def _spelled(data: str, unit: str) -> str:
-    """Return the unit as the data spells it; if the data exists, the unit must be one of its columns."""
-    from ..addresses import read_address
-    from ..engines.sources import columns_of
-    from ..errors import InvalidInput
-
-    columns = columns_of(data)
-    if columns is None or unit == "row" or unit in columns:
-        return unit
-    alike = [name for name in sorted(columns) if name.casefold() == unit.casefold()]
-    if len(alike) != 1:
-        shown = ", ".join(sorted(columns)[:20])
-        raise InvalidInput(
-            f"{read_address(data)} has no column {unit!r}; a unit is row, or one of its columns: {shown}.",
-            argument="unit",
-        )
-    return alike[0]
 
 
 @app.command()
@@ -106,7 +70,7 @@ def show(path: File, json: Json = False) -> None:
 
 
 @app.command("release")
-def give_back(
+def release_reservation(
     path: File,
     number: Annotated[int, typer.Argument(help="The number of the reservation, as in ledger show.")],
     because: Annotated[str, typer.Option(help="The reason, which the ledger keeps.")],
@@ -151,11 +115,12 @@ def verify(
     from ..errors import UnreadableFile
     from ..ledger.ledger import verify_store
     from ..ledger.stores.opening import open_store
+    from ..release.bundle.read import ledger_head
 
     store = open_store(path)
     if not store.exists():
         raise UnreadableFile(f"there is no ledger {path}.", "Make one with: discreet ledger init.")
-    heads = {folder: _head(folder) for folder in bundle or []}
+    heads = {folder: ledger_head(folder) for folder in bundle or []}
     report = verify_store(store, list(heads.values()))
     if json:
         print_json({**report.to_json(), "bundles": {str(folder): head for folder, head in heads.items()}})
@@ -180,39 +145,10 @@ def copy(
     from ..ledger.budget import short
     from ..ledger.ledger import Ledger
 
-    moved = Ledger.open(path).copy_to(to)
-    left = moved.left()
+    new_ledger = Ledger.open(path).copy_to(to)
+    left = new_ledger.left()
     if json:
-        print_json({"from": path, "to": moved.name, "left": left.to_json()})
+        print_json({"from": path, "to": new_ledger.name, "left": left.to_json()})
         return
     say(f"closed    {path}")
-    say(f"copied    to {moved.name}; left: epsilon = {short(left.epsilon, up=False)}")
-
-
-# ------------------------------------------------------------------------------------------------ reading
-
-
-def _dataset(data: str) -> str:
-    """Return the name of a data set: its file's, without folder and endings."""
-    from ..addresses import read_address
-
-    return read_address(data).dataset
-
-
-def _head(folder: Path) -> str:
-    """Return the place in the chain that a bundle states."""
-    import re
-
-    from ..errors import UnreadableFile
-    from ..strict_json import read_json
-
-    file = folder / "release.json"
-    try:
-        head = read_json(file.read_bytes(), str(file))["ledger"]["head"]
-    except OSError as problem:
-        raise UnreadableFile(f"cannot read {file}: {problem.strerror or problem}.") from None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        head = None
-    if not isinstance(head, str) or not re.fullmatch(r"[0-9a-f]{64}", head):
-        raise UnreadableFile(f"{file} does not state its place in a ledger (ledger.head): is {folder} a bundle?")
-    return head
+    say(f"copied    to {new_ledger.name}; left: epsilon = {short(left.epsilon, up=False)}")

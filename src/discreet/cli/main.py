@@ -1,4 +1,4 @@
-"""The program: its verbs, its version, and what happens to a mistake."""
+"""The program: its verbs, its version, and its errors."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from ..errors import DiscreetError, InvalidInput
 from ..report import Refusal
-from . import collect, collector, datasets, design, editions, ledger, release, serving, studies, verify
+from . import collect, dataset, design, editions, estimate, ledger, perturb, release, serve, study, verify
 from .output import in_options, print_json, writer
 
 
 class _Verbs(TyperGroup):
-    """The verbs of the program. That of the studies is looked up when it is needed, among what is installed."""
+    """The verbs of the program. The verb of the studies is looked up among the installed distributions."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name == "study" and (installed := studies.verb()) is not None:
+        if cmd_name == "study" and (installed := study.verb()) is not None:
             program = typer.Typer(rich_markup_mode="markdown")
             program.command(cmd_name, cls=_OnceCommand)(installed)
             return typer.main.get_group(program).commands[cmd_name]
@@ -50,12 +50,12 @@ def _version(is_given: bool) -> None:
 
 
 @app.callback(
-    epilog="Exit codes: 0 it holds, 1 it does not hold or the budget does not pay, 2 the input cannot be used, "
+    epilog="Exit codes: 0 success, 1 a claim does not hold or the budget is too small, 2 unusable input, "
     "70 an error of the program."
 )
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Private counts, from design to release: optimal mechanisms, exact proofs, exact noise."""
@@ -66,7 +66,7 @@ def demo(
     data: Annotated[Path, typer.Option(help="The table of doctor visits that ships with the project.")] = Path(
         "data/doctor_visits.csv.gz"
     ),
-    epsilon: Annotated[str, typer.Option(help="The privacy to give: smaller protects more.")] = "1",
+    epsilon: Annotated[str, typer.Option(help="The epsilon: smaller protects more.")] = "1",
     out: Annotated[Path | None, typer.Option(help="A new folder for the ledger and the bundle.")] = None,
 ) -> None:
     """Release counts from real data: the question, the plan, the counts, the proof, the budget, the page.
@@ -87,31 +87,32 @@ app.command()(design.calibrate)
 app.command(cls=release.RequestCommand)(release.release)
 app.command()(editions.editions)
 app.command()(editions.export)
-app.add_typer(datasets.app, name="dataset")
+app.add_typer(dataset.app, name="dataset")
 app.add_typer(ledger.app, name="ledger")
-app.command()(collector.perturb)
-app.command()(collector.estimate)
+app.command()(perturb.perturb)
+app.command()(estimate.estimate)
 app.add_typer(collect.app, name="collect")
-app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(studies.study)
-app.command()(serving.serve)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(study.study)
+app.command()(serve.serve)
 
 
 class _OnceCommand(TyperCommand):
-    """A verb whose options are given once, unless one takes several: a second would replace the first unseen."""
+    """A verb that refuses a repeated option, unless it takes several values: the second would silently win."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-        once = [one for one in given if isinstance(one, TyperOption) and not (one.multiple or one.count or one.is_flag)]
-        for place, one in enumerate(once):
-            if one in once[:place]:
-                raise typer.BadParameter("it is given twice. Give it once.", ctx=ctx, param=one)
+        _, _, parameters = self.make_parser(ctx).parse_args(args=list(args))
+        options = [parameter for parameter in parameters if isinstance(parameter, TyperOption)]
+        single = [option for option in options if not (option.multiple or option.count or option.is_flag)]
+        for position, option in enumerate(single):
+            if option in single[:position]:
+                raise typer.BadParameter("it is given twice. Give it once.", ctx=ctx, param=option)
         return super().parse_args(ctx, args)
 
 
 def _take_options_once(program: typer.Typer) -> None:
     for verb in program.registered_commands:
-        own = verb.cls or TyperCommand
-        verb.cls = _OnceCommand if own is TyperCommand else type("Command", (_OnceCommand, own), {})
+        base = verb.cls or TyperCommand
+        verb.cls = _OnceCommand if base is TyperCommand else type("Command", (_OnceCommand, base), {})
     for group in program.registered_groups:
         if group.typer_instance is not None:
             _take_options_once(group.typer_instance)
@@ -121,28 +122,28 @@ _take_options_once(app)
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is a message and exit code 2, never a traceback."""
+    """Run the command line; an error of the user is a message and exit code 2, never a traceback."""
     try:
         _run()
-    except (SystemExit, BrokenPipeError) as leaving:
-        if not _reader_left(leaving):
+    except (SystemExit, BrokenPipeError) as ending:
+        if not _reader_left(ending):
             raise
     with contextlib.suppress(OSError):
-        for stream in (1, 2):  # what is still to be written has nobody to read it
+        for stream in (1, 2):  # nobody reads the remaining output
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-    sys.exit(CLOSED_PIPE)
+    sys.exit(CLOSED_PIPE_CODE)
 
 
-#: What a shell says of a program whose reader left, as in ``discreet compare ... | head``. 0 would say that it holds.
-CLOSED_PIPE = 141
+#: Exit code of a program whose reader left, as in ``discreet compare ... | head``. 0 would mean success.
+CLOSED_PIPE_CODE = 141
 
 
-def _reader_left(leaving: BaseException | None) -> bool:
-    """Whether a program that leaves does so because its pipe was closed; the layers above say 1 to that."""
-    while leaving is not None:
-        if isinstance(leaving, BrokenPipeError):
+def _reader_left(ending: BaseException | None) -> bool:
+    """Return True if the program ends because its pipe was closed, for which the layers above set code 1."""
+    while ending is not None:
+        if isinstance(ending, BrokenPipeError):
             return True
-        leaving = leaving.__context__
+        ending = ending.__context__
     return False
 
 
@@ -151,29 +152,29 @@ def _run() -> NoReturn:
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a bar that a terminal cannot show must not end a release
+            stream.reconfigure(errors="replace")  # a character that a terminal cannot show must not end a release
     try:
-        # on its own Typer shows a wrong command line to people, and leaves; for a program it is to be raised
+        # Typer prints a wrong command line for people, and exits; for programs it has to raise it
         code = app(standalone_mode=not _asks_for_json())
     except BrokenPipeError:
         raise
     except UsageError as problem:
-        _tell(_wrong_command_line(problem))
+        _print_error(_wrong_command_line(problem))
         sys.exit(2)
     except DiscreetError as problem:
-        _tell(problem)
-        sys.exit(1 if isinstance(problem, BudgetExceeded) else 2)  # 1 is an answer: the ledger says no
+        _print_error(problem)
+        sys.exit(1 if isinstance(problem, BudgetExceeded) else 2)  # 1 is an answer: the ledger refused
     except OSError as problem:
-        _tell(DiscreetError(f"{problem.filename or 'a file'}: {problem.strerror or problem}."))
+        _print_error(DiscreetError(f"{problem.filename or 'a file'}: {problem.strerror or problem}."))
         sys.exit(2)
-    except Exception:  # not a user's mistake, and not an answer: neither 1 nor 2
+    except Exception:  # a bug is neither an answer (1) nor an error of the user (2)
         traceback.print_exc()
         typer.echo("discreet: this should not have happened; please report it.", err=True)
         sys.exit(70)
     sys.exit(code or 0)
 
 
-#: What Typer raises at a wrong command line. Of these classes it exports one that is derived from it, and no other.
+#: The class of errors for a wrong command line. Typer exports only a class derived from it.
 UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 
@@ -182,41 +183,41 @@ def _asks_for_json() -> bool:
 
 
 def _wrong_command_line(problem: typer.BadParameter) -> InvalidInput:
-    """What Typer says of a wrong command line, as an error with its parts."""
-    said = problem.format_message()
+    """Return Typer's error for a wrong command line as an error of ours, with its parts."""
+    message = problem.format_message()
     verb = "discreet" if problem.ctx is None else problem.ctx.command_path
     flag = getattr(problem, "option_name", None)
-    own = next((name for name, option in _options_of_the_verb().items() if option == flag), None)
+    argument = next((name for name, option in _options_of_the_verb().items() if option == flag), None)
     return InvalidInput(
-        said if said.endswith((".", "?")) else f"{said}.",
+        message if message.endswith((".", "?")) else f"{message}.",
         f"See: {verb} --help",
-        argument=getattr(getattr(problem, "param", None), "name", own),
+        argument=getattr(getattr(problem, "param", None), "name", argument),
     )
 
 
-def _tell(problem: DiscreetError) -> None:
-    """A mistake, in the words of the verb's options; for programs that asked for JSON its parts too."""
+def _print_error(problem: DiscreetError) -> None:
+    """Print an error in the words of the verb's options; with --json, also its parts."""
     options = _options_of_the_verb()
     typer.echo(f"discreet: {in_options(problem.message, options)}", err=True)
     if _asks_for_json():
         print_json(Refusal(problem, writer(options)).to_json())
 
 
-#: Arguments whose option has another name.
-_RENAMED = {"likelihood_ratio": "ratio", "output": "counts"}
+#: Argument of Python -> argument of the option, where the names differ.
+_ALIASES = {"likelihood_ratio": "ratio", "output": "counts"}
 
 
 def _options_of_the_verb() -> dict[str, str]:
-    """The arguments of what was asked for on this command line -> their options."""
+    """Return the arguments of the verb on this command line -> their options."""
     command: Any = typer.main.get_command(app)
     for word in sys.argv[1:]:
         inner = command.get_command(typer.Context(command), word) if isinstance(command, TyperGroup) else None
         if inner is None:
             break
         command = inner
-    found = {
+    options = {
         parameter.name: next((flag for flag in parameter.opts if flag == "-n"), max(parameter.opts, key=len))
         for parameter in command.params
         if parameter.param_type_name == "option"
     }
-    return found | {name: found[own] for name, own in _RENAMED.items() if own in found and name not in found}
+    return options | {name: options[flag] for name, flag in _ALIASES.items() if flag in options and name not in options}

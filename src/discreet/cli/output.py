@@ -7,14 +7,14 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
-from ..errors import Mention, Writer, in_python, written
+from ..errors import Mention, Writer, in_python, write_mentions
 from ..report import Result
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead.")]
@@ -73,11 +73,11 @@ def refuse_no_folder(path: Path) -> None:
     """Refuse a folder that could not be made or written into, before the work that would fill it."""
     from ..errors import InvalidInput
 
-    there = next(one for one in (path, *path.absolute().parents) if one.exists())
-    if not there.is_dir():
-        raise InvalidInput(f"{there} is a file, and {path} should be a folder.", "Name another one.", argument="out")
-    if not os.access(there, os.W_OK):
-        raise InvalidInput(f"nothing can be written into {there}.", "Name another folder.", argument="out")
+    existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not existing.is_dir():
+        raise InvalidInput(f"{existing} is a file, and {path} should be a folder.", "Name another one.", argument="out")
+    if not os.access(existing, os.W_OK):
+        raise InvalidInput(f"nothing can be written into {existing}.", "Name another folder.", argument="out")
 
 
 def say(text: str = "") -> None:
@@ -85,11 +85,11 @@ def say(text: str = "") -> None:
     typer.echo(text)
 
 
-def target_option(target_error: str | None, wanted: str | None) -> str | None:
+def target_option(target_error: str | None, former_target: str | None) -> str | None:
     """Return the target error; accept its former option ``--wanted`` with a warning."""
-    if wanted is not None:
+    if former_target is not None:
         typer.echo("--wanted is now --target-error; the next version removes --wanted.", err=True)
-    return wanted if target_error is None else target_error
+    return former_target if target_error is None else target_error
 
 
 @contextmanager
@@ -104,6 +104,21 @@ def waiting(what: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[float], None] | None]:
+    """Show a progress bar on a terminal and yield its callback; yield None in a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(task, completed=min(share, 1.0))
+
+
 def writer(options: Mapping[str, str]) -> Writer:
     """Return a writer of the arguments in a message as the options of a verb; others stay as in Python."""
 
@@ -113,8 +128,8 @@ def writer(options: Mapping[str, str]) -> Writer:
         flag = options.get(mention.name)
         if flag is None:
             return mention.python
-        plain = re.fullmatch(r"[\w.,=/:@%+-]*", mention.value)
-        return f"{flag} {mention.value if plain else shlex.quote(mention.value)}".strip()
+        is_plain = re.fullmatch(r"[\w.,=/:@%+-]*", mention.value)
+        return f"{flag} {mention.value if is_plain else shlex.quote(mention.value)}".strip()
 
     return write
 
@@ -129,9 +144,9 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
     >>> in_options(f"ask for {arg('notion', 'local')}, or {arg('over', 'Counts(n)', 'n')}", options)
     'ask for --notion local, or --over n'
     """
-    shown = written(text, writer(options))
-    # three dots at the end of a sentence were also its full stop
-    return shown + "." if in_python(text).endswith("=...") and not shown.endswith(".") else shown
+    sentence = write_mentions(text, writer(options))
+    # three dots at the end of a sentence replaced its full stop
+    return sentence + "." if in_python(text).endswith("=...") and not sentence.endswith(".") else sentence
 
 
 def decide(holds: bool) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The verb of the curator: release."""
+"""The verb release."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from ..errors import Mention, arg
-from .datasets import find_dataset, plan_declared, release_declared, say_release, show_declared
+from .dataset import find_dataset, plan_with_dataset, release_with_dataset, say_release, show_plan_with_dataset
 from .output import Json, Page, decide, print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RequestCommand(TyperCommand):
-    """A verb whose options are the fields of a request, which state what their help says."""
+    """A verb whose options are the fields of a request, which have the help texts."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         from ..release.plan.toml_text import FILE_WORDS
@@ -32,7 +32,7 @@ class RequestCommand(TyperCommand):
         for parameter in self.params:
             words = FILE_WORDS.get(str(parameter.name))
             if words is not None and isinstance(parameter, TyperOption | TyperArgument):
-                parameter.help = words.written_help(_as_option)
+                parameter.help = words.help_text(_as_option)
         return super().get_params(ctx)
 
 
@@ -69,6 +69,10 @@ def release(
     suppress_below: int | None = None,
     level: str = "0.95",
     edition: str = "",
+    title: str = "",
+    publisher: str = "",
+    source: str = "",
+    contact: str = "",
     dataset: str | None = None,
     ledger: str | None = None,
     out: Annotated[Path | None, typer.Option("-o", "--out")] = None,
@@ -81,14 +85,14 @@ def release(
     write: Annotated[
         Path | None, typer.Option(help="With --plan: write the request to a file that can be reviewed and run: .toml.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Release from a dataset without being asked.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Release from a dataset without confirmation.")] = False,
     page: Page = None,
     json: Json = False,
 ) -> None:
     """Answer "how many?" from a table, privately, and write a bundle that can be published and re-checked.
 
-    A request file (.toml) holds all of it: `discreet release request.toml`. Beside it, only --data, --ledger, -o and
-    --edition may be given; they replace what the file says. One that names a dataset file fixes the ledger too.
+    A request file (.toml) can hold all of it: `discreet release request.toml`. With it, only --data, --ledger, -o and
+    --edition may be given; they replace its fields. A dataset file named in it fixes the ledger too.
 
     Example: `discreet release "SELECT site, COUNT(*) FROM doctor_visits GROUP BY site" --data data/doctor_visits.csv.gz
     --unit person --max-groups 1 --domain site=1..6 --epsilon 1 --ledger study.ledger -o by_site/`
@@ -101,41 +105,41 @@ def release(
         )
     if write is not None and not plan:
         raise InvalidInput("--write goes with --plan.", "Look at the plan before it is run.", argument="write")
-    with _words_of_a_file(questions):
+    with _file_field_names(questions):
         file = _request_file(context, questions)
-        declared = find_dataset(questions, data, dataset) if file is None else _dataset_of(file)
-    if declared is not None:
-        with _words_of_a_file(questions):
-            question_plan, out = _bound_plan(context, questions, declared, file)
+        declaration = find_dataset(questions, data, dataset) if file is None else _dataset_of(file)
+    if declaration is not None:
+        with _file_field_names(questions):
+            question_plan, out = _bound_plan(context, questions, declaration, file)
         if not plan:
-            release_declared(question_plan, out, yes, json)
+            release_with_dataset(question_plan, out, yes, json)
             return
         refuse_unwritable(page, [".html"], "a page")
-        verdict, missing = show_declared(question_plan, out, page, json), ""
+        verdict, ledger_option = show_plan_with_dataset(question_plan, out, page, json), ""
     else:
-        with _words_of_a_file(questions):
-            asked = _asked(context, questions, file)
+        with _file_field_names(questions):
+            command = _command_line(context, questions, file)
         if not plan:
-            _release(questions, asked, json)
+            _release(questions, command, json)
             return
-        with _words_of_a_file(questions):
-            planned, source = asked.plan()
+        with _file_field_names(questions):
+            pure_plan, table = command.plan()
         refuse_unwritable(page, [".html"], "a page")
-        verdict, out = _show_plan(planned, asked, source, page, json), asked.out
-        missing = "" if asked.ledger else " --ledger PATH"
+        verdict, out = _show_plan(pure_plan, command, table, page, json), command.out
+        ledger_option = "" if command.ledger else " --ledger PATH"
     if write is not None:
-        _write(context, write, questions, declared)
-        places = f"{missing}{'' if out else ' -o FOLDER'}"
-        released_by = "" if verdict == "refused" else f"; to release: discreet release {write}{places}"
-        typer.echo(f"written to {write}{released_by}", err=json)
+        _write(context, write, questions, declaration)
+        options = f"{ledger_option}{'' if out else ' -o FOLDER'}"
+        next_step = "" if verdict == "refused" else f"; to release: discreet release {write}{options}"
+        typer.echo(f"written to {write}{next_step}", err=json)
     if verdict is not None:
         decide(verdict != "refused")
 
 
-class _Asked(NamedTuple):
-    """What options or a request file ask: the request, and where the data, the ledger and the bundle are.
+class _Command(NamedTuple):
+    """A command line or request file: the request, and the paths of the data, the ledger and the bundle.
 
-    ``names`` are the tables that a question may be about although its data has another name.
+    ``names`` are other names by which a question may call the table.
     """
 
     request: ReleaseRequest
@@ -145,10 +149,10 @@ class _Asked(NamedTuple):
     names: frozenset[str]
 
     def plan(self) -> tuple[Plan, Source | None]:
-        """Return the plan, and the data if it is there; a plan can be made for data that is not."""
+        """Return the plan, and the data if it exists; missing data can be planned for too."""
         from ..addresses import read_address
         from ..engines.sources import open_source
-        from ..questions.question import asked_table
+        from ..questions.question import table_of_question
         from ..release.plan.planning import plan_request, refuse_unnamed_selection
 
         refuse_unnamed_selection(self.data, self.request.edition)
@@ -156,40 +160,40 @@ class _Asked(NamedTuple):
         if not address.may_be_opened:
             return plan_request(self.request, self.data), None
         source = open_source(address)
-        table = asked_table(self.request.questions[0]) if self.names else ""
+        table = table_of_question(self.request.questions[0]) if self.names else ""
         if table.casefold() in self.names:
             source = source.call_table(table)
         return plan_request(self.request, source), source
 
 
-def _release(questions: list[str], asked: _Asked, json: bool) -> None:
-    """Release what is asked, and say what is left."""
+def _release(questions: list[str], command: _Command, json: bool) -> None:
+    """Make the release, and print the remaining budget."""
     from ..addresses import read_address
     from ..engines.sources import open_source
     from ..errors import InvalidInput
-    from ..release.counts import open_ledger, release_plan, without_ledger
+    from ..release.counts import missing_ledger, open_ledger, release_plan
 
-    ledger, out = asked.ledger, asked.out
+    ledger, out = command.ledger, command.out
     if ledger is None:
-        raise without_ledger(str(read_address(asked.data)), asked.request.unit)
+        raise missing_ledger(str(read_address(command.data)), command.request.unit)
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).", argument="out")
-    with _words_of_a_file(questions):
-        planned, source = asked.plan()
-        source = open_source(asked.data) if source is None else source  # which says what is missing
-        book = open_ledger(ledger, planned)
-        released = release_plan(planned, source, book, out)
-    say_release(released, source, asked.data, book, out, json)
+    with _file_field_names(questions):
+        plan, source = command.plan()
+        source = open_source(command.data) if source is None else source  # raises the error for missing data
+        paying_ledger = open_ledger(ledger, plan)
+        result = release_plan(plan, source, paying_ledger, out)
+    say_release(result, source, command.data, paying_ledger, out, json)
 
 
 def _request_file(context: typer.Context, questions: list[str]) -> RequestFile | None:
-    """Return the request file that asks, if one does; it says what is asked, and is read once."""
+    """Return the request file, if one is given; refuse options that it replaces."""
     from ..errors import InvalidInput
     from ..release.plan.request_file import is_request_file, open_request
 
     if not is_request_file(questions):
         return None
-    for name in _typed(context):
+    for name in _typed_fields(context):
         if name != "edition":
             option = f"--{name.replace('_', '-')}"
             raise InvalidInput(f"{questions[0]} says what is asked.", f"Leave {option} out, or change the file.")
@@ -197,61 +201,61 @@ def _request_file(context: typer.Context, questions: list[str]) -> RequestFile |
 
 
 def _dataset_of(file: RequestFile) -> Declaration | None:
-    """Return the declaration that a request file asks; None where it says everything itself."""
+    """Return the declaration that a request file names, or None."""
     from ..datasets.declaration import Declaration
 
     return None if file.dataset is None else Declaration.open(file.dataset)
 
 
-def _places(context: typer.Context, file: RequestFile | None) -> dict[str, str]:
-    """Return where things are: by the options, else by the request file."""
-    from ..release.plan.fields import PLACES
+def _paths(context: typer.Context, file: RequestFile | None) -> dict[str, str]:
+    """Return the paths of the options, or else of the request file."""
+    from ..release.plan.fields import LOCATIONS
 
-    given = {name: str(context.params[name]) for name in PLACES if context.params[name] is not None}
-    return given if file is None else file.places | given
+    options = {name: str(context.params[name]) for name in LOCATIONS if context.params[name] is not None}
+    return options if file is None else file.locations | options
 
 
 def _bound_plan(
-    context: typer.Context, questions: list[str], declared: Declaration, file: RequestFile | None
+    context: typer.Context, questions: list[str], declaration: Declaration, file: RequestFile | None
 ) -> tuple[BoundPlan, Path | None]:
-    """Return the plan of a question to a declared data set, and the folder of its bundle."""
-    fields, places = dict(_fields(context)), _places(context, file)
+    """Return the plan of a question to a declared dataset, and the folder of its bundle."""
+    fields, paths = dict(_fields(context)), _paths(context, file)
     if file is not None:
-        other = context.params["data"] is not None  # the edition of the file is not that of other data
-        stated = {name: value for name, value in file.fields.items() if not (other and name == "edition")}
-        fields = stated | fields
-    asked = questions if file is None else file.questions
-    plan = plan_declared(declared, asked, places.get("data"), places.get("ledger"), fields)
-    return plan, Path(places["out"]) if "out" in places else None
+        has_other_data = context.params["data"] is not None  # other data is another edition than the file's
+        file_fields = {name: value for name, value in file.fields.items() if not (has_other_data and name == "edition")}
+        fields = file_fields | fields
+    command = questions if file is None else file.questions
+    plan = plan_with_dataset(declaration, command, paths.get("data"), paths.get("ledger"), fields)
+    return plan, Path(paths["out"]) if "out" in paths else None
 
 
-def _asked(context: typer.Context, questions: list[str], file: RequestFile | None) -> _Asked:
-    """Return what a file or the options ask."""
+def _command_line(context: typer.Context, questions: list[str], file: RequestFile | None) -> _Command:
+    """Read a request file or the options."""
     from ..addresses import read_address
     from ..errors import InvalidInput
     from ..release.plan.request import read_request
     from ..release.protection import WHOSE
 
-    given, places = _fields(context), _places(context, file)
+    fields, paths = _fields(context), _paths(context, file)
     names = set()
     if file is not None:
-        request = _of_this_edition(file, given.get("edition"), context.params["data"])
+        request = _of_this_edition(file, fields.get("edition"), context.params["data"])
         if file.data is not None:
             names.add(read_address(file.data).dataset)
     else:
-        if "unit" not in given:
+        if "unit" not in fields:
             raise InvalidInput(WHOSE, argument="unit")
-        request = read_request(questions, **given)
-    if "data" not in places:
+        request = read_request(questions, **fields)
+    if "data" not in paths:
         raise InvalidInput(f"say which table is meant: {arg('data', 'FILE')}, or the address of a database.")
-    # the file of another edition may be called by the data set, or as the file that a request was for
-    called = {name.casefold() for name in (*names, request.dataset)} if request.dataset is not None else ()
-    out = places.get("out")
-    return _Asked(request, places["data"], places.get("ledger"), None if out is None else Path(out), frozenset(called))
+    # the table of another edition may have the name of the dataset, or of the file's own data
+    tables = {name.casefold() for name in (*names, request.dataset)} if request.dataset is not None else ()
+    out = paths.get("out")
+    return _Command(request, paths["data"], paths.get("ledger"), None if out is None else Path(out), frozenset(tables))
 
 
 def _of_this_edition(file: RequestFile, edition: str | None, data: str | None) -> ReleaseRequest:
-    """Return the request of a file for this edition; for other data it names the people that the file's data has."""
+    """Return the request of a file for this edition; for other data, keep the dataset's name of the file's data."""
     from dataclasses import replace
 
     from ..addresses import read_address
@@ -270,8 +274,8 @@ def _of_this_edition(file: RequestFile, edition: str | None, data: str | None) -
 
 
 @contextmanager
-def _words_of_a_file(questions: list[str]) -> Iterator[None]:
-    """Where a request file asks, a mistake mentions its fields as the file writes them, and not as options."""
+def _file_field_names(questions: list[str]) -> Iterator[None]:
+    """Raise errors about a request file with its fields as the file writes them, not as options."""
     from ..errors import InvalidInput
     from ..release.plan.request import RequestFields
     from ..release.plan.request_file import as_line, is_request_file
@@ -279,7 +283,7 @@ def _words_of_a_file(questions: list[str]) -> Iterator[None]:
     def write(mention: Mention) -> str:
         if mention.kind == "call":
             return mention.name
-        # an option, beside the file too
+        # an option that may be given next to a file
         if mention.name == "edition" or mention.name not in RequestFields.__annotations__:
             return arg(mention.name, mention.value) if mention.value else arg(mention.name)
         return mention.name if mention.kind == "name" or not mention.value else as_line(mention.name, mention.value)
@@ -292,8 +296,8 @@ def _words_of_a_file(questions: list[str]) -> Iterator[None]:
         raise type(problem)(problem.written(write), argument=problem.argument) from None
 
 
-def _typed(context: typer.Context) -> dict[str, object]:
-    """Return the fields of a request as they were typed: every option that is called as a field is."""
+def _typed_fields(context: typer.Context) -> dict[str, object]:
+    """Return the fields of a request as they were typed: the options with the name of a field."""
     from ..release.plan.request import WORDS
 
     source = context.get_parameter_source
@@ -305,63 +309,64 @@ def _typed(context: typer.Context) -> dict[str, object]:
 
 
 def _fields(context: typer.Context) -> RequestFields:
-    """Return the fields of a request that were given, as they take them."""
-    return cast("RequestFields", {name: _read(name, value) for name, value in _typed(context).items()})
+    """Return the fields of the request on the command line, converted."""
+    return cast("RequestFields", {name: _field_value(name, value) for name, value in _typed_fields(context).items()})
 
 
-def _read(name: str, value: object) -> object:
-    """An option as its field takes it."""
-    from ..release.plan.request_file import mechanism_named
+def _field_value(name: str, value: object) -> object:
+    """Convert the value of an option to that of its field."""
+    from ..release.plan.request_file import find_mechanism
 
     if name == "mechanism" and isinstance(value, str):
-        return mechanism_named(value)
+        return find_mechanism(value)
     return value.split(",") if name == "split" and isinstance(value, str) else value
 
 
-def _write(context: typer.Context, file: Path, questions: list[str], declared: Declaration | None) -> None:
-    """Write the request of this command line to a file, as it was typed, and the dataset file that it asks."""
+def _write(context: typer.Context, file: Path, questions: list[str], declaration: Declaration | None) -> None:
+    """Write the request of this command line to a file, as it was typed, with the dataset file that it names."""
     from ..errors import InvalidInput
-    from ..release.plan.fields import PLACES
+    from ..release.plan.fields import LOCATIONS
     from ..release.plan.request_file import is_request_file, write_request
 
     if is_request_file(questions):
         raise InvalidInput(f"{questions[0]} is a request file already.", f"Leave {arg('write')} out.")
-    places = {name: context.params[name] for name in PLACES}
-    fields = {name: value if name == "mechanism" else _read(name, value) for name, value in _typed(context).items()}
-    if declared is not None:
-        fields["dataset"] = str(declared.path)
-    write_request(file, questions, **places, **cast("RequestFields", fields))
+    paths = {name: context.params[name] for name in LOCATIONS}
+    typed = _typed_fields(context)
+    fields = {name: value if name == "mechanism" else _field_value(name, value) for name, value in typed.items()}
+    if declaration is not None:
+        fields["dataset"] = str(declaration.path)
+    write_request(file, questions, **paths, **cast("RequestFields", fields))
 
 
-def _show_plan(plan: Plan, asked: _Asked, source: Source | None, page: Path | None, json: bool) -> str | None:
-    """Show the plan, and with a ledger what it would decide; return that verdict."""
+def _show_plan(plan: Plan, command: _Command, source: Source | None, page: Path | None, json: bool) -> str | None:
+    """Show the plan and, with a ledger, its decision; return its verdict."""
     from dataclasses import replace
 
     from ..addresses import read_address
     from ..engines.sources import open_source
-    from ..release.counts import foresee, open_ledger
+    from ..release.counts import open_ledger, preview_release
 
-    ledger, out, outlook = asked.ledger, asked.out, None
+    ledger, out, outlook = command.ledger, command.out, None
     if ledger is not None:
-        data = open_source(asked.data) if source is None else source  # which says what is missing
-        outlook = foresee(plan, data, open_ledger(ledger, plan), out)
+        data = open_source(command.data) if source is None else source  # raises the error for missing data
+        outlook = preview_release(plan, data, open_ledger(ledger, plan), out)
     report, content = plan.report(), plan.to_json()
     if outlook is not None:
         report = replace(report, sections=(*report.sections, *outlook.report().sections))
         content |= {"left": outlook.left.to_json(), "decision": outlook.to_json()}
     elif source is None:
-        missing = f"there is no file {read_address(asked.data)}: its columns could not be checked"
-        report = replace(report, notes=(*report.notes, missing))
+        note = f"there is no file {read_address(command.data)}: its columns could not be checked"
+        report = replace(report, notes=(*report.notes, note))
     if page is not None:
         report.save(page)
     if json:
         print_json(content)
     else:
         say(report.text())
-        wanted = [option for option, given in (("--ledger", ledger), ("-o", out)) if given is None]
-        missing = f" and give {' and '.join(wanted)}" if wanted else ""
-        refused = outlook is not None and outlook.verdict == "refused"
-        say(f"no row was read and nothing was spent{'' if refused else f'; to release, leave --plan out{missing}'}")
+        options = [option for option, value in (("--ledger", ledger), ("-o", out)) if value is None]
+        note = f" and give {' and '.join(options)}" if options else ""
+        is_refused = outlook is not None and outlook.verdict == "refused"
+        say(f"no row was read and nothing was spent{'' if is_refused else f'; to release, leave --plan out{note}'}")
         if page is not None:
             say(f"written to {page}")
     return None if outlook is None else outlook.verdict

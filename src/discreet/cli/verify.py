@@ -54,15 +54,15 @@ def verify(
     from ..wording import find_name
 
     refuse_unwritable(page, (".html",), "a page")
-    named = None if notion is None else find_name(notion, NOTIONS, "a notion", argument="notion")
+    notion_name = None if notion is None else find_name(notion, NOTIONS, "a notion", argument="notion")
     try:
         if str(file) == "-":
             data = sys.stdin.buffer.read()
             verdict: FileVerdict | BundleReport = verify_text(
-                data, _name(file), notion=named, epsilon=epsilon, delta=delta
+                data, _name(file), notion=notion_name, epsilon=epsilon, delta=delta
             )
         else:
-            verdict = judge(file, named, epsilon=epsilon, delta=delta, ledger=ledger)
+            verdict = judge(file, notion_name, epsilon=epsilon, delta=delta, ledger=ledger)
     except (Altered, NotPrivate) as problem:
         hand_over(Refutation(str(file), _name(file), str(problem)), page, json)
         decide(False)
@@ -97,41 +97,53 @@ def check(
     from ..checking import check as examine
     from ..errors import InvalidInput
     from ..exact.rationals import as_fraction
-    from ..properties import listed
+    from ..properties import split_codes
 
     refuse_unwritable(page, (".html",), "a page")
     subject, _ = _subject(file)
     if require is not None and not require.strip(" ,;+"):
         raise InvalidInput("--require names properties, such as WH,CM; it is empty.", argument="require")
-    required = None if require is None else [code for code in listed(require) if code]
-    forgiven = None if tolerance is None else float(as_fraction(tolerance, "tolerance"))
-    checks = examine(subject, required, tolerance=forgiven)
+    required = None if require is None else [code for code in split_codes(require) if code]
+    allowance = None if tolerance is None else float(as_fraction(tolerance, "tolerance"))
+    checks = examine(subject, required, tolerance=allowance)
     hand_over(checks, page, json)
     if require is not None:
         decide(checks.holds)
 
 
 def explain(
-    file: Annotated[Path, typer.Argument(help="A mechanism (.json); - reads it from standard input.")],
+    file: Annotated[
+        Path, typer.Argument(help="A mechanism (.json), or a bundle (folder); - reads a mechanism from standard input.")
+    ],
     prior: Annotated[str, typer.Option(help="The prior belief, a probability.")] = "1/2",
     people: Annotated[int, typer.Option(help="How far one person can move the count.")] = 1,
     distance: Annotated[str | None, typer.Option(help="For maps: how far apart two places are.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="For a bundle: the ledger that paid for it.")] = None,
     page: Page = None,
     json: Json = False,
 ) -> None:
-    """Explain in plain words what a mechanism guarantees: odds, beliefs, the power of a test.
+    """Explain in plain words what a mechanism or a bundle guarantees: odds, beliefs, what is not covered.
 
-    Example: `discreet explain m.json --prior 0.1`
+    Examples: `discreet explain m.json --prior 0.1` · `discreet explain health_by_site/ --ledger study.ledger`
     """
     from ..errors import InvalidInput
-    from ..explanation import explain as put
+    from ..explanation import explain as explain_mechanism
 
     refuse_unwritable(page, (".html",), "a page")
+    if file.is_dir():
+        if (prior, people, distance) != ("1/2", 1, None):
+            raise InvalidInput("a bundle has its own beliefs and steps.", "Leave --prior, --people, --distance out.")
+        from ..release.bundle.explain import explain_bundle
+
+        hand_over(explain_bundle(file, ledger), page, json)
+        return
+    if ledger is not None:
+        raise InvalidInput("--ledger is for bundles.", "Leave it out for a mechanism.", argument="ledger")
     mechanism, _ = _subject(file)
     if not hasattr(mechanism, "certificate"):
         raise InvalidInput(
             f"{file} carries no claim that could be explained.",
             f"Measure it with: discreet verify {file}, or make it a mechanism with dc.from_matrix in Python.",
         )
-    words = put(mechanism, prior=prior, people=people, distance=distance)
+    words = explain_mechanism(mechanism, prior=prior, people=people, distance=distance)
     hand_over(words, page, json)

@@ -108,12 +108,12 @@ class Collection:
                 "reporting": self.reporting,
                 "minimum_reports": self.minimum_reports,
                 "wanted": self.target_error,
-                "mechanisms": [_described(name, one) for name, one in self.mechanisms.items()],
+                "mechanisms": [_mechanism_json(name, one) for name, one in self.mechanisms.items()],
             },
         )
 
 
-def _described(name: str, mechanism: Mechanism) -> dict[str, Json]:
+def _mechanism_json(name: str, mechanism: Mechanism) -> dict[str, Json]:
     guarantee = local_guarantee(mechanism)
     return {
         "name": name,

@@ -125,12 +125,12 @@ class Collector:
         InvalidInput
             While there are fewer reports than the collection needs.
         """
-        described = self._ask("GET", f"/v1/collections/{quote(name, '')}")
-        needed, counts = int(str(described["minimum_reports"])), self.counts(name)
+        description = self._ask("GET", f"/v1/collections/{quote(name, '')}")
+        minimum, counts = int(str(description["minimum_reports"])), self.counts(name)
         total = sum(sum(one.values()) for one in counts.values())
-        if total < needed:
+        if total < minimum:
             raise InvalidInput(
-                f"there are {total:,} reports, and an estimate needs {needed:,}.", "Wait for more.", argument="name"
+                f"there are {total:,} reports, and an estimate needs {minimum:,}.", "Wait for more.", argument="name"
             )
         pairs = [(times, self._mechanism(name, one)) for one, times in counts.items() if times]
         return estimate(*pairs[0]) if len(pairs) == 1 else estimate(pairs)

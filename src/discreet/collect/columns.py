@@ -108,7 +108,7 @@ class ColumnSource(ABC):
     """
 
     kinds: tuple[str, ...]
-    typed = True
+    has_types = True
 
     def __init__(
         self,
@@ -121,9 +121,9 @@ class ColumnSource(ABC):
         self.place, self._shared_names = place, set(shared_names)
         # several options of the command line name a column of groups, so its errors are about none of them
         self.group = None if group is None else self._find_column(group, names, argument=None)
-        given = [column] if isinstance(column, str) else list(column or ())
-        if given:
-            self.columns = tuple(self._find_column(name, names) for name in given)
+        columns = [column] if isinstance(column, str) else list(column or ())
+        if columns:
+            self.columns = tuple(self._find_column(name, names) for name in columns)
         else:
             self.columns = (self._only([name for name in names if name != self.group]),)
         self._refuse_one_column_twice()
@@ -159,18 +159,19 @@ class ColumnSource(ABC):
                 "It names each person's mechanism, and is written as it is.",
             )
 
-    def _find_column(self, given: str, names: Sequence[str], argument: str | None = "column") -> str:
+    def _find_column(self, column: str, names: Sequence[str], argument: str | None = "column") -> str:
         """Return the column of that name: exactly, or the only one that differs in case."""
-        alike = [name for name in names if name.casefold() == given.casefold()]
-        if given in names or len(alike) == 1:
-            return given if given in names else alike[0]
-        if given.casefold() in self._shared_names:
-            raise self._shared(given, argument)
-        self._refuse_data_as_heading(names, f" has no column {given!r}")
-        near = nearest(given, names)
-        hint = f"did you mean {near!r}? Its" if near else "its"
+        matches = [name for name in names if name.casefold() == column.casefold()]
+        if column in names or len(matches) == 1:
+            return column if column in names else matches[0]
+        if column.casefold() in self._shared_names:
+            raise self._shared(column, argument)
+        self._refuse_data_as_heading(names, f" has no column {column!r}")
+        suggestion = nearest(column, names)
+        hint = f"did you mean {suggestion!r}? Its" if suggestion else "its"
         raise InvalidInput(
-            f"{self.place} has no column {given!r}; {hint} columns are {first_of(list(names))}.", argument=argument
+            f"{self.place} has no column {column!r}; {hint} columns are {first_of(list(names))}.",
+            argument=argument,
         )
 
     @property
@@ -179,13 +180,13 @@ class ColumnSource(ABC):
         return ", ".join(self.columns)
 
     @property
-    def needed(self) -> list[str]:
+    def columns_to_read(self) -> list[str]:
         """The columns to read."""
         return [*self.columns, *([] if self.group is None else [self.group])]
 
     def reading(self, space: Space) -> Reading:
         """Return how the column is read as values of a space."""
-        return reading_of(space, self.columns, self.kinds, self.typed, f"column {self.column!r} of {self.place}")
+        return reading_of(space, self.columns, self.kinds, self.has_types, f"column {self.column!r} of {self.place}")
 
     def select(self, reading: Reading, relation: str) -> str:
         """Return SQL of the values, and of the name of the group where there are groups.
@@ -197,9 +198,10 @@ class ColumnSource(ABC):
         relation
             The FROM item.
         """
-        selected = [*reading.expressions, *([] if self.group is None else [f"CAST({quoted(self.group)} AS VARCHAR)"])]
-        named = ", ".join(f"{sql} AS v{k}" for k, sql in enumerate(selected))
-        return f"SELECT {named} FROM {relation}"
+        group = [] if self.group is None else [f"CAST({quoted(self.group)} AS VARCHAR)"]
+        expressions = [*reading.expressions, *group]
+        aliased = ", ".join(f"{sql} AS v{k}" for k, sql in enumerate(expressions))
+        return f"SELECT {aliased} FROM {relation}"
 
     @abstractmethod
     def _distinct_groups(self, most: int) -> list[str | None]:
@@ -275,8 +277,8 @@ class ColumnSource(ABC):
 
     def of_rows(self, wrong: Mapping[RowProblem, int]) -> DiscreetError:
         """Return the error for rows that cannot be used: how many have which problem, the most common first."""
-        (kind, words), *others = sorted(wrong, key=lambda one: (-wrong[one], one[1]))
-        also = "".join(f" Of {plural(wrong[one], 'row')} more: {one[1]}" for one in others)
+        (kind, words), *rest = sorted(wrong, key=lambda error: (-wrong[error], error[1]))
+        also = "".join(f" Of {plural(wrong[error], 'row')} more: {error[1]}" for error in rest)
         return kind(
             f"{plural(wrong[kind, words], 'row')} of column {self.column!r} of {self.place}: {words}{also}",
             argument="column",
@@ -321,11 +323,11 @@ class Devices:
             The column of groups, which is written next to the reports.
         """
         devices = cls(dict(mechanism) if isinstance(mechanism, Mapping) else {"": mechanism})
-        first, *others = [one.inputs for one in devices.mechanisms.values()]
-        for other in others:
-            if other != first:
+        first, *rest = [one.inputs for one in devices.mechanisms.values()]
+        for truths in rest:
+            if truths != first:
                 raise InvalidInput(
-                    f"all mechanisms must take the same true values; one takes {first!r} and another {other!r}.",
+                    f"all mechanisms must take the same true values; one takes {first!r} and another {truths!r}.",
                     argument="mechanism",
                 )
         if group is not None and group.casefold() == REPORT:

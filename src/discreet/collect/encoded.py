@@ -14,27 +14,27 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 #: Maximum number of bytes in the cache of encoded answers.
-MAX_KEPT_BYTES = 64_000_000
+MAX_CACHED_BYTES = 64_000_000
 
 #: Bytes passed to a connection at once, which bounds the memory that a client can hold by not reading.
 PIECE_BYTES = 65_536
 
 
-class Encoded(NamedTuple):
-    """An answer as it is sent."""
+class EncodedAnswer(NamedTuple):
+    """An encoded answer."""
 
     body: bytes
     media_type: str
     etag: str
 
 
-def encode(body: bytes, media_type: str) -> Encoded:
+def encode(body: bytes, media_type: str) -> EncodedAnswer:
     """Return an answer with the ETag of its bytes.
 
     >>> encode(b"{}", "application/json").etag
     '"44136fa355b3678a1146ad16f7e8649e"'
     """
-    return Encoded(body, media_type, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+    return EncodedAnswer(body, media_type, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
 
 
 class PieceResponse(Response):
@@ -48,11 +48,11 @@ class PieceResponse(Response):
             await send({"type": "http.response.body", "body": body[start:end], "more_body": end < len(body)})
 
 
-def respond(request: Request, answer: Encoded, headers: dict[str, str] | None = None) -> Response:
+def respond(request: Request, answer: EncodedAnswer, headers: dict[str, str] | None = None) -> Response:
     """Return the response with an answer, or 304 if the client has it already."""
     all_headers = {"ETag": answer.etag, "Cache-Control": "no-cache", **(headers or {})}
-    known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
-    if answer.etag in known or "*" in known:
+    tags = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    if answer.etag in tags or "*" in tags:
         return Response(status_code=304, headers=all_headers)
     return PieceResponse(answer.body, headers=all_headers, media_type=answer.media_type)
 
@@ -66,30 +66,30 @@ class EncodedAnswers:
         Maximum size of all answers together; the least recently used one is dropped first.
     """
 
-    def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_CACHED_BYTES) -> None:
         self._max, self._bytes = max_bytes, 0
-        self._kept: OrderedDict[tuple[str, ...], Encoded] = OrderedDict()
-        self._under_way: dict[tuple[str, ...], asyncio.Task[Encoded]] = {}
+        self._cache: OrderedDict[tuple[str, ...], EncodedAnswer] = OrderedDict()
+        self._under_way: dict[tuple[str, ...], asyncio.Task[EncodedAnswer]] = {}
 
-    async def get(self, key: tuple[str, ...], make: Callable[[], Encoded]) -> Encoded:
+    async def get(self, key: tuple[str, ...], make: Callable[[], EncodedAnswer]) -> EncodedAnswer:
         """Return the answer of a key; ``make`` works it out, in another thread."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key]
+        if key in self._cache:
+            self._cache.move_to_end(key)
+            return self._cache[key]
         task = self._under_way.get(key)
         if task is None:
             task = self._under_way[key] = asyncio.create_task(self._make(key, make))
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # the client may have left
+            task.add_done_callback(lambda future: future.cancelled() or future.exception())  # the client may have left
         return await asyncio.shield(task)
 
-    async def _make(self, key: tuple[str, ...], make: Callable[[], Encoded]) -> Encoded:
+    async def _make(self, key: tuple[str, ...], make: Callable[[], EncodedAnswer]) -> EncodedAnswer:
         try:
             answer = await run_in_threadpool(make)
         finally:
             del self._under_way[key]
-        self._kept[key] = answer
+        self._cache[key] = answer
         self._bytes += len(answer.body)
-        while self._bytes > self._max and len(self._kept) > 1:
-            _, oldest = self._kept.popitem(last=False)
+        while self._bytes > self._max and len(self._cache) > 1:
+            _, oldest = self._cache.popitem(last=False)
             self._bytes -= len(oldest.body)
         return answer

@@ -23,11 +23,11 @@ _DEGREES = {"deg", "degs", "degree", "degrees", "wgs"}
 _NORTH, _EAST = {"north", "northing", "northings", "y"}, {"east", "easting", "eastings", "x"}
 
 #: Degrees around the earth, and an upper bound on the width of a cell in degrees.
-_AROUND, _WIDEST_CELL = 360, 1
+_CIRCUMFERENCE, _WIDEST_CELL = 360, 1
 
 #: Largest distance from the corner of degrees mistaken for metres; the number of places from which this is checked; the
 #: width in metres from which maps are checked.
-_DEGREES_REACH, _MANY_PLACES, _WIDE = 180, 100, 2000
+_DEGREES_REACH, _MIN_PLACES, _MIN_WIDTH = 180, 100, 2000
 
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 
@@ -73,32 +73,32 @@ class Corner:
     ----------
     grid
         The map.
-    places
+    count
         Number of places seen.
-    inside
+    all_inside
         True if all of them were in the corner.
     """
 
     grid: Grid
-    places: int = 0
-    inside: bool = True
+    count: int = 0
+    all_inside: bool = True
 
-    def see(self, cells: IntArray) -> None:
+    def add(self, cells: IntArray) -> None:
         """Look at the cells of some more places."""
-        self.places += len(cells)
-        if self.inside and len(cells):
+        self.count += len(cells)
+        if self.all_inside and len(cells):
             furthest = _DEGREES_REACH // self.grid.unit
-            self.inside = bool(
+            self.all_inside = bool(
                 (cells // self.grid.cols).max() <= furthest and (cells % self.grid.cols).max() <= furthest
             )
 
     def refusal(self) -> InvalidInput | None:
         """Return the refusal if the places are degrees, else None."""
-        wide = min(self.grid.rows, self.grid.cols) * self.grid.unit >= _WIDE
-        if self.grid.box is not None or not wide or not self.inside or self.places < _MANY_PLACES:
+        is_wide = min(self.grid.rows, self.grid.cols) * self.grid.unit >= _MIN_WIDTH
+        if self.grid.box is not None or not is_wide or not self.all_inside or self.count < _MIN_PLACES:
             return None
         return InvalidInput(
-            f"all {self.places:,} places lie within {_DEGREES_REACH} metres of the map's south-west corner, where "
+            f"all {self.count:,} places lie within {_DEGREES_REACH} metres of the map's south-west corner, where "
             "degrees would put them.",
             f"Make the map of a box of degrees: {_box(self.grid)}",
         )
@@ -106,14 +106,14 @@ class Corner:
 
 def _in_box(columns: Sequence[str]) -> tuple[str, ...]:
     """Return a latitude and a longitude, in this order; a single column is of cell numbers."""
-    named = [_parts(name) for name in columns]
-    if len(columns) == 1 and named[0] & (_LATITUDE | _LONGITUDE | _DEGREES):
+    parts = [_parts(name) for name in columns]
+    if len(columns) == 1 and parts[0] & (_LATITUDE | _LONGITUDE | _DEGREES):
         raise InvalidInput(
             f"a place has a latitude and a longitude; only {columns[0]!r} was given.",
             "Give both columns.",
             argument="column",
         )
-    metres = [name for name, words in zip(columns, named, strict=True) if words & (_NORTH | _EAST)]
+    metres = [name for name, words in zip(columns, parts, strict=True) if words & (_NORTH | _EAST)]
     if len(columns) == 2 and metres:
         raise InvalidInput(
             f"these columns look like metres: {listed([repr(name) for name in metres])}; this map takes a latitude and "
@@ -121,14 +121,14 @@ def _in_box(columns: Sequence[str]) -> tuple[str, ...]:
             "Give those columns (or rename these, if they are degrees).",
             argument="column",
         )
-    if len(columns) == 2 and (named[0] & _LONGITUDE or named[1] & _LATITUDE):
+    if len(columns) == 2 and (parts[0] & _LONGITUDE or parts[1] & _LATITUDE):
         return columns[1], columns[0]
     return tuple(columns)
 
 
 def in_degrees(grid: Grid) -> bool:
     """Return whether a map may be in degrees: cells narrower than one degree, and not wider than the earth in total."""
-    return grid.unit < _WIDEST_CELL and max(grid.rows, grid.cols) * grid.unit <= _AROUND
+    return grid.unit < _WIDEST_CELL and max(grid.rows, grid.cols) * grid.unit <= _CIRCUMFERENCE
 
 
 def _parts(name: str) -> set[str]:
@@ -144,21 +144,21 @@ def _parts(name: str) -> set[str]:
 def _is_degrees(name: str, kind: str, columns: int) -> bool:
     if _parts(name) & (_LATITUDE | _LONGITUDE | _DEGREES):
         return True
-    declared = _DECIMAL.fullmatch(kind)
+    decimal = _DECIMAL.fullmatch(kind)
     return (
         columns == 2
-        and declared is not None
-        and int(declared[2]) >= _DECIMALS
-        and int(declared[1]) - int(declared[2]) <= _DIGITS
+        and decimal is not None
+        and int(decimal[2]) >= _DECIMALS
+        and int(decimal[1]) - int(decimal[2]) <= _DIGITS
     )
 
 
 def _misread(grid: Grid, degrees: Sequence[str]) -> InvalidInput:
     """Return the refusal of degrees on a map in metres."""
-    named = listed([repr(name) for name in degrees])
+    names = listed([repr(name) for name in degrees])
     cell = f"{float(grid.unit):g}"
     return InvalidInput(
-        f"these columns look like degrees: {named}; this map takes metres east and north of its south-west corner, in "
+        f"these columns look like degrees: {names}; this map takes metres east and north of its south-west corner, in "
         f"cells of {cell} x {cell}.",
         f"Make the map of a box of degrees (or rename the columns, if they are metres):\n{_box(grid)}",
         argument="column",

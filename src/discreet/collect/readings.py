@@ -34,7 +34,7 @@ _FLOATS = ("FLOAT", "DOUBLE", "REAL")
 _DECIMALS = re.compile(r"DECIMAL.*")
 
 
-def reading_of(space: Space, columns: Sequence[str], kinds: Sequence[str], typed: bool, where: str) -> Reading:
+def reading_of(space: Space, columns: Sequence[str], kinds: Sequence[str], has_types: bool, source: str) -> Reading:
     """Return how these columns are read as values of a space; refused where their types forbid it.
 
     Parameters
@@ -43,24 +43,24 @@ def reading_of(space: Space, columns: Sequence[str], kinds: Sequence[str], typed
         The space of the values.
     columns, kinds
         The column, or the two of a place, and their DuckDB types.
-    typed
+    has_types
         True if the file has types; otherwise everything is text.
-    where
+    source
         The column and the file, for messages.
     """
     grid = space.as_grid
     if grid is not None:
-        ordered = coordinates(grid, columns, kinds)
+        in_order = coordinates(grid, columns, kinds)
         if len(columns) == 2:
-            return _Places(grid, ordered, kinds, typed, where)
+            return _MapReading(grid, in_order, kinds, has_types, source)
     if len(columns) != 1:
-        allowed = "one column" + ("" if grid is None else f", or two for {_place(grid)}")
+        number = "one column" + ("" if grid is None else f", or two for {_place(grid)}")
         raise InvalidInput(
-            f"this mechanism takes {allowed}; got {len(columns)}: {', '.join(columns)}.", argument="column"
+            f"this mechanism takes {number}; got {len(columns)}: {', '.join(columns)}.", argument="column"
         )
     if isinstance(space, Labels):
-        return _Names(space, columns[0], kinds[0], typed)
-    return _Whole(space, columns[0], kinds[0], typed, where)
+        return _LabelReading(space, columns[0], kinds[0], has_types)
+    return _IntegerReading(space, columns[0], kinds[0], has_types, source)
 
 
 def _place(grid: Grid) -> str:
@@ -87,41 +87,41 @@ class Reading(ABC):
 
     def first_wrong(self, rows: Sequence[Row]) -> tuple[int, DiscreetError]:
         """Return the first row with an error, and the error."""
-        for place, row in enumerate(rows):
+        for number, row in enumerate(rows):
             problem = self.wrong(row)
             if problem is not None:
-                return place, problem
+                return number, problem
         raise AssertionError("no row is wrong")
 
 
-def _missing() -> WrongType:
+def _missing_value() -> WrongType:
     return WrongType("the value is missing.", "Drop such rows, or decide what they are.")
 
 
-def _again() -> WrongType:
+def _repeated_heading() -> WrongType:
     return WrongType("it repeats the name of the column, as files joined with their headings do.", "Drop such rows.")
 
 
 def _fractions(name: str, kind: str) -> str | None:
     """Return SQL of a number with a decimal point as a whole one; None for a column of another type."""
-    missing = f"isnan({name})" if kind in _FLOATS else "false"  # other programs write missing values as NaN
+    is_missing = f"isnan({name})" if kind in _FLOATS else "false"  # other programs write missing values as NaN
     if kind not in _FLOATS and not _DECIMALS.fullmatch(kind):
         return None
     return (
-        f"CASE WHEN {name} IS NULL OR {missing} THEN NULL "
+        f"CASE WHEN {name} IS NULL OR {is_missing} THEN NULL "
         f"WHEN {name} = trunc({name}) THEN coalesce(TRY_CAST({name} AS BIGINT), {_UNREADABLE}) ELSE {_UNREADABLE} END"
     )
 
 
-class _Whole(Reading):
+class _IntegerReading(Reading):
     """Counts and cell numbers."""
 
-    def __init__(self, space: Space, column: str, kind: str, typed: bool, where: str) -> None:
+    def __init__(self, space: Space, column: str, kind: str, has_types: bool, source: str) -> None:
         self._space = space
         name = quoted(column)
         number = f"coalesce(TRY_CAST({name} AS BIGINT), {_UNREADABLE})"
-        if not typed or kind == "VARCHAR":
-            heading = "" if typed else f"WHEN {name} = {text_literal(column)} THEN {_HEADING} "
+        if not has_types or kind == "VARCHAR":
+            heading = "" if has_types else f"WHEN {name} = {text_literal(column)} THEN {_HEADING} "
             # the first test settles nearly all rows, and is twice as fast as the second
             sql = (
                 f"CASE WHEN CAST(TRY_CAST({name} AS BIGINT) AS VARCHAR) = {name} THEN TRY_CAST({name} AS BIGINT) "
@@ -136,7 +136,7 @@ class _Whole(Reading):
             number_sql = _fractions(name, kind)
             if number_sql is None:
                 raise WrongType(
-                    f"{where} holds {kind}; whole numbers are needed.", "Convert it first.", argument="column"
+                    f"{source} holds {kind}; whole numbers are needed.", "Convert it first.", argument="column"
                 )
             sql = number_sql
         self.expressions = [sql]
@@ -149,9 +149,9 @@ class _Whole(Reading):
 
     def wrong(self, row: Row) -> DiscreetError | None:
         if row[0] is None:
-            return _missing()
+            return _missing_value()
         if row[0] == _HEADING:
-            return _again()
+            return _repeated_heading()
         if row[0] == _UNREADABLE:
             return WrongType(
                 "the value is not a whole number of at most 64 bits, such as 3 or 3.0. Other numbers are not "
@@ -164,46 +164,46 @@ class _Whole(Reading):
         return int(row[0])
 
 
-class _Names(Reading):
+class _LabelReading(Reading):
     """Labels, by their text."""
 
-    def __init__(self, space: Labels, column: str, kind: str, typed: bool) -> None:
-        self._space, self._heading = space, None if typed else column
+    def __init__(self, space: Labels, column: str, kind: str, has_types: bool) -> None:
+        self._space, self._heading = space, None if has_types else column
         self._labels = {str(label): label for label in space.labels}
         if len(self._labels) < space.size:
             raise InvalidInput(
                 "some labels have the same text in a file, such as 1 and '1'.",
                 argument="labels",
             )
-        self._places = {text: space.index(label) for text, label in self._labels.items()}
+        self._indices = {text: space.index(label) for text, label in self._labels.items()}
         whole = None if space.is_text else _fractions(quoted(column), kind)
         self.expressions = [f"CAST({whole or quoted(column)} AS VARCHAR)"]
 
     def indices(self, columns: Sequence[Any]) -> IntArray | None:
-        indices = np.fromiter((self._places.get(text, -1) for text in columns[0]), np.int64, len(columns[0]))
+        indices = np.fromiter((self._indices.get(text, -1) for text in columns[0]), np.int64, len(columns[0]))
         return None if indices.size and indices.min() < 0 else indices
 
     def wrong(self, row: Row) -> DiscreetError | None:
         if row[0] is None:
-            return _missing()
+            return _missing_value()
         if row[0] in self._labels:
             return None
-        return _again() if row[0] == self._heading else _refusal(self._space, None)
+        return _repeated_heading() if row[0] == self._heading else _refusal(self._space, None)
 
     def value(self, row: Row) -> Any:
         return self._labels[row[0]]
 
 
-class _Places(Reading):
+class _MapReading(Reading):
     """Places on a map, by their distances east and north of its south-west corner, or by latitude and longitude."""
 
-    def __init__(self, grid: Grid, columns: Sequence[str], kinds: Sequence[str], typed: bool, where: str) -> None:
+    def __init__(self, grid: Grid, columns: Sequence[str], kinds: Sequence[str], has_types: bool, source: str) -> None:
         self._grid = grid
         for kind in kinds:
             number = kind in (*_EXACT, *_FLOATS) or _LONGER.fullmatch(kind) or _DECIMALS.fullmatch(kind)
-            if typed and not number:
+            if has_types and not number:
                 unit = "in the unit of the map's cells" if grid.box is None else "in degrees"
-                raise WrongType(f"{where} holds {kind}; numbers are needed, {unit}.", argument="column")
+                raise WrongType(f"{source} holds {kind}; numbers are needed, {unit}.", argument="column")
         self.expressions = [
             f"CASE WHEN {name} IS NOT NULL THEN coalesce(TRY_CAST({name} AS DOUBLE), CAST('nan' AS DOUBLE)) END"
             for name in map(quoted, columns)
@@ -218,16 +218,16 @@ class _Places(Reading):
 
     def wrong(self, row: Row) -> DiscreetError | None:
         if None in row[:2]:
-            return _missing()
+            return _missing_value()
         if any(np.isnan(row[:2])):
             return WrongType("a coordinate is not a number.", "Write it with a decimal point, without a unit.")
         try:
             self._grid.locate(*row[:2])
         except DiscreetError as problem:
-            afresh = ForeignValue.because("", problem)  # without frames that hold the place
+            error = ForeignValue.because("", problem)  # without frames that hold the place
         else:
             return None
-        return afresh
+        return error
 
     def value(self, row: Row) -> Any:
         return int(self._grid.locate(*row[:2]))
@@ -239,7 +239,7 @@ def _refusal(space: Space, value: object) -> DiscreetError | None:
         space.index(value)
     except DiscreetError as problem:
         kind = type(problem) if isinstance(problem, ForeignValue | WrongType) else InvalidInput
-        afresh = kind.because("", problem)
+        error = kind.because("", problem)
     else:
         return None
-    return afresh
+    return error

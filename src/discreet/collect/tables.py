@@ -69,11 +69,11 @@ class FileColumn(ColumnSource):
         self.path = Path(path)
         self._labels = _label_texts(values)
         self._files = open_files(path, skip_unreadable=False)
-        self.typed = self._files.typed
+        self.has_types = self._files.typed
         self._table = self._find_table(table)
         kinds = self._files.columns(self._table)
         super().__init__(str(self.path), list(kinds), self._files.shared_names, column, group)
-        self._named = bool(column)
+        self._is_named = bool(column)
         self.kinds = tuple(kinds[name] for name in self.columns)
 
     def _refuse_data_as_heading(self, names: Sequence[str], problem: str = "") -> None:
@@ -84,7 +84,7 @@ class FileColumn(ColumnSource):
 
     def _refuse_value_as_heading(self, space: Space) -> None:
         """Refuse a label in place of a heading, unless the column was named so."""
-        if not self._named and not self._files.typed and self.columns[0].casefold() in _label_texts(space):
+        if not self._is_named and not self._files.typed and self.columns[0].casefold() in _label_texts(space):
             raise self._no_heading()
 
     def _no_heading(self, problem: str = "") -> InvalidInput:
@@ -113,7 +113,7 @@ class FileColumn(ColumnSource):
         return super().reading(space)
 
     def _values(self, reading: Reading) -> str:
-        return self.select(reading, self._files.relation(self._table, list(dict.fromkeys(self.needed))))
+        return self.select(reading, self._files.relation(self._table, list(dict.fromkeys(self.columns_to_read))))
 
     def batches(
         self, space: Space, groups: Sequence[str] = (), on_progress: ProgressCallback | None = None
@@ -144,29 +144,28 @@ class FileColumn(ColumnSource):
     def _batches(
         self, reading: Reading, groups: Mapping[str, int], on_progress: ProgressCallback | None
     ) -> Iterator[RowBatch | DiscreetError]:
-        counted = self._files.typed and on_progress is not None
-        watched = on_progress is not None and not counted
-        with self._files.engine(ordered=True, watched=watched, memory=MAX_MEMORY) as engine:
-            total = (
-                engine.execute(f"SELECT count(*) FROM ({self._values(reading)}) AS t").fetchone()[0] if counted else 0
-            )
-            rows, done = engine.execute(self._values(reading)), 0
+        by_rows = self._files.typed and on_progress is not None
+        by_engine = on_progress is not None and not by_rows
+        with self._files.engine(ordered=True, watched=by_engine, memory=MAX_MEMORY) as engine:
+            sql = f"SELECT count(*) FROM ({self._values(reading)}) AS t"
+            total = engine.execute(sql).fetchone()[0] if by_rows else 0
+            rows, position = engine.execute(self._values(reading)), 0
             while batch := rows.fetchmany(BATCH_ROWS):
                 numbers = None
                 if self.group is not None:
                     numbers = np.fromiter((groups.get(row[-1], -1) for row in batch), np.int64, len(batch))
                     if numbers.min() < 0:
-                        yield self._at(done + int(numbers.argmin()), no_mechanism(self.group, groups))
+                        yield self._at(position + int(numbers.argmin()), no_mechanism(self.group, groups))
                         return
                 indices = reading.indices([[row[k] for row in batch] for k in range(len(self.columns))])
                 if indices is None:
                     place, problem = reading.first_wrong(batch)
-                    yield self._at(done + place, problem)
+                    yield self._at(position + place, problem)
                     return
                 yield RowBatch(indices, numbers)
-                done += len(batch)
+                position += len(batch)
                 if on_progress is not None:
-                    on_progress(done / max(total, done) if counted else max(0.0, engine.query_progress() / 100))
+                    on_progress(position / max(total, position) if by_rows else max(0.0, engine.query_progress() / 100))
 
     def _at(self, place: int, problem: DiscreetError) -> DiscreetError:
         """Return a problem with a row, named by the row's number."""
@@ -197,10 +196,10 @@ class FileColumn(ColumnSource):
 
         assert self.group is not None
         rows = self._files.relation(self._table, [self.group])
-        reading = f"SELECT DISTINCT CAST({quoted(self.group)} AS VARCHAR) FROM {rows} LIMIT {most}"
+        query = f"SELECT DISTINCT CAST({quoted(self.group)} AS VARCHAR) FROM {rows} LIMIT {most}"
         try:
             with self._files.engine(memory=MAX_MEMORY) as engine:
-                return [row[0] for row in engine.execute(reading).fetchall()]
+                return [row[0] for row in engine.execute(query).fetchall()]
         except duckdb.Error as problem:
             failure = self._failure(problem)
         raise failure
@@ -221,8 +220,8 @@ class FileColumn(ColumnSource):
 
         query = f"SELECT *, count(*) FROM ({self._values(reading)}) AS t GROUP BY ALL"
         try:
-            opened = self._files.engine(watched=on_progress is not None, memory=MAX_MEMORY)
-            with opened as engine, _report_progress(engine, on_progress):
+            opening = self._files.engine(watched=on_progress is not None, memory=MAX_MEMORY)
+            with opening as engine, _report_progress(engine, on_progress):
                 return list(engine.execute(query).fetchall())
         except duckdb.Error as problem:
             return self._failure(problem)
@@ -309,15 +308,15 @@ def perturb_column(
         raise InvalidInput(f"cannot write {file.name}: there is no folder {file.parent}.", argument="output")
     devices = Devices.of(mechanism, source.group)
     with tempfile.TemporaryDirectory(dir=file.parent or None, prefix=".discreet-") as folder:
-        made = Path(folder) / f"reports{ending if not _COPY_OPTIONS[ending] else '.duckdb'}"
-        with duckdb.connect(str(made)) as store:
+        path = Path(folder) / f"reports{ending if not _COPY_OPTIONS[ending] else '.duckdb'}"
+        with duckdb.connect(str(path)) as store:
             outcome = _fill(store, source, devices, on_progress)
             if isinstance(outcome, DiscreetError):
                 raise outcome
             if _COPY_OPTIONS[ending]:
-                made = Path(folder) / f"reports{ending}"
-                store.execute(f"COPY reports TO {text_literal(str(made))} ({_COPY_OPTIONS[ending]})")
-        made.replace(file)
+                path = Path(folder) / f"reports{ending}"
+                store.execute(f"COPY reports TO {text_literal(str(path))} ({_COPY_OPTIONS[ending]})")
+        path.replace(file)
     return outcome
 
 
@@ -326,8 +325,8 @@ def _fill(
 ) -> int | DiscreetError:
     """Draw reports into a table; return their number, or the error, to be raised elsewhere."""
     kind = "VARCHAR" if devices.text else "BIGINT"
-    chosen = "" if source.group is None else f"{quoted(source.group)} VARCHAR, "
-    store.execute(f"CREATE TABLE reports ({chosen}{REPORT} {kind})")
+    group_column = "" if source.group is None else f"{quoted(source.group)} VARCHAR, "
+    store.execute(f"CREATE TABLE reports ({group_column}{REPORT} {kind})")
     total = 0
     truths = devices.truths
     grid = truths.as_grid
@@ -336,7 +335,7 @@ def _fill(
         if isinstance(batch, DiscreetError):
             return batch
         if corner is not None:
-            corner.see(batch.indices)
+            corner.add(batch.indices)
         columns: dict[str, Array] = {}
         if batch.groups is not None:
             columns["g"] = np.array(devices.names, object)[batch.groups]

@@ -1,1 +1,1 @@
-"""Connections to databases: opened with pinned settings, withheld messages, and steps that are done again."""
+"""Connections to databases, with pinned settings, withheld messages and repeated steps."""

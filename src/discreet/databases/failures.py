@@ -1,6 +1,6 @@
-"""What a database says when it fails, in words of our own, and steps that are done again.
+"""Failures of a database in words of our own, and steps that are repeated.
 
-A database's own message could quote what its tables hold, so only the code of an error is read.
+A database's own message could quote the rows of its tables, so only the code of an error is read.
 """
 
 from __future__ import annotations
@@ -15,53 +15,53 @@ from ..errors import DiscreetError, UnreadableFile
 
 T = TypeVar("T")
 
-#: Seconds before a step is done again.
-WAITS = (0.01, 0.03, 0.1, 0.3, 1.0)
+#: Seconds to wait before each repetition of a step.
+RETRY_DELAYS_SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 class StoreUnavailable(UnreadableFile):
-    """A store that cannot be reached now: in use, read-only, or on a disk that is full. Nothing is known against it."""
+    """A store that cannot be reached now: in use, read-only, or on a full disk. It may be intact."""
 
 
 class WriteConflict(StoreUnavailable):
-    """A transaction that the database undid because of another one at the same time. Nothing of it was written."""
+    """A transaction that the database rolled back because of a concurrent one. Nothing was written."""
 
 
-def write_patiently(step: Callable[[], T]) -> T:
-    """Do a step in a transaction of its own; do it again, a few times, where another transaction undid it.
+def write_with_retries(step: Callable[[], T]) -> T:
+    """Run a step in its own transaction; repeat it, a few times, if the database rolls it back because of another.
 
-    Whatever else fails is not repeated: whether it was written may not be known.
+    Other failures are not repeated, since the step may have been written.
     """
-    for wait in WAITS:
+    for wait in RETRY_DELAYS_SECONDS:
         try:
             return step()
         except WriteConflict:
-            time.sleep(wait * random.uniform(0.5, 1.5))  # not in step with the other
+            time.sleep(wait * random.uniform(0.5, 1.5))  # random, so that two writers do not collide again
     return step()
 
 
-#: A problem, which may quote the {code}, and what to do about it; the name of the store stands before them.
-Words = tuple[str, str]
+#: A problem, after the name of the store, which may quote the {code}; and the advice.
+Message = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Failures:
-    """What a store says of the errors of its database, by how their codes begin.
+    """The messages of a store for the errors of its database, by the beginning of their codes.
 
     Attributes
     ----------
     unavailable
-        Of errors that pass: :class:`StoreUnavailable`.
+        Messages for temporary errors: :class:`StoreUnavailable`.
     unreadable
-        Of a store that is damaged or is something else.
+        Messages for a store that is damaged or is not a store.
     other
-        What any other code makes, from the name of the store and the code.
+        The error for any other code, from the name of the store and the code.
     conflicts
-        Codes of transactions that the database undid whole because of another one.
+        Codes of transactions that the database rolled back because of another one.
     """
 
-    unavailable: Mapping[str, Words]
-    unreadable: Mapping[str, Words]
+    unavailable: Mapping[str, Message]
+    unreadable: Mapping[str, Message]
     other: Callable[[str, str], DiscreetError]
     conflicts: Sequence[str] = ()
 

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 
     Connection: TypeAlias = psycopg.Connection[TupleRow]
 
-#: Codes by which the server says that it undid a whole transaction, also of a COMMIT: a serialisation failure, a
-#: deadlock.
+#: SQLSTATE codes of a transaction that the server rolled back, even at COMMIT: serialisation failure, deadlock.
 CONFLICTS = ("40001", "40P01")
 
-#: In place of a code, of a connection that ended: whether the last step took effect is not known.
+#: Stands for the missing code of a lost connection, after which the last step may or may not have taken effect.
 NO_ANSWER = "no answer"
 
-#: What an address may say beside user, host, port and database.
+#: Parameters that an address may set.
 _PARAMETERS = frozenset({
     "user", "host", "hostaddr", "port", "dbname", "application_name", "connect_timeout", "sslmode", "sslrootcert",
     "sslcert", "sslkey", "sslcrl", "sslnegotiation", "sslcertmode", "ssl_min_protocol_version", "gssencmode",
@@ -33,12 +32,12 @@ _PARAMETERS = frozenset({
 
 
 def read_parameters(address: Address) -> dict[str, Any]:
-    """What an address says about a connection.
+    """Return the connection parameters of an address.
 
     Raises
     ------
     InvalidInput
-        If it holds a password, names no database, or says what it may not.
+        If it holds a password, names no database, or sets another parameter.
     """
     if _holds_password(address):
         raise InvalidInput(
@@ -49,22 +48,22 @@ def read_parameters(address: Address) -> dict[str, Any]:
     driver = psycopg_driver()
     from psycopg.conninfo import conninfo_to_dict
 
-    said: dict[str, Any] | None = None
-    with suppress(driver.Error):  # whose words could show a password
-        said = conninfo_to_dict(f"postgresql:{address.rest}")
-    if said is None:
+    parameters: dict[str, Any] | None = None
+    with suppress(driver.Error):  # its message could show a password
+        parameters = conninfo_to_dict(f"postgresql:{address.rest}")
+    if parameters is None:
         raise InvalidInput(f"{address} cannot be read.", "Write it like postgresql://user@host/study.")
-    if unknown := sorted(set(said) - _PARAMETERS):
-        raise InvalidInput(f"an address may not set {unknown[0]}; {address} does.", "Leave it out.")
-    if not said.get("dbname"):
+    if refused := sorted(set(parameters) - _PARAMETERS):
+        raise InvalidInput(f"an address may not set {refused[0]}; {address} does.", "Leave it out.")
+    if not parameters.get("dbname"):
         raise InvalidInput(f"{address} names no database.", "Write it like postgresql://user@host/study.")
-    if said["dbname"] != address.dataset:
+    if parameters["dbname"] != address.dataset:
         raise InvalidInput(f"{address} names two databases.", "Write one, as in postgresql://user@host/study.")
-    return {"connect_timeout": "10", "application_name": "discreet", **said}
+    return {"connect_timeout": "10", "application_name": "discreet", **parameters}
 
 
 def connect(parameters: Mapping[str, Any]) -> Connection:
-    """Connect; transactions are begun by hand. Whoever calls this withholds what the server says."""
+    """Connect without automatic transactions. The caller must withhold the server's messages."""
     driver = psycopg_driver()
     connection: Connection = driver.connect(
         **parameters, autocommit=True, prepare_threshold=None, cursor_factory=driver.RawCursor
@@ -82,17 +81,17 @@ def settings_sql(settings: Mapping[str, str]) -> str:
     return "; ".join(f"SET {name} = {listed}" for name, listed in items.items())
 
 
-class PostgresPlace:
-    """A database in which a store is kept: opens connections with the settings of the store.
+class PostgresDatabase:
+    """The database of a store, which opens connections with the store's settings.
 
     Parameters
     ----------
     address
-        Where it is; it holds no password.
+        The address, without a password.
     settings
-        What each session is set to.
+        The settings of each session.
     failures
-        What the store says of the server's errors.
+        The store's messages for the server's errors.
     """
 
     def __init__(self, address: Address, settings: Mapping[str, str], failures: Failures) -> None:
@@ -100,7 +99,7 @@ class PostgresPlace:
         self._settings, self._failures = settings, failures
 
     def connect(self, name: str) -> Connection:
-        """Connect; ``name`` is what errors call the store."""
+        """Connect; ``name`` is the store's name in errors."""
         driver = psycopg_driver()
         connection = None
         try:
@@ -116,7 +115,7 @@ class PostgresPlace:
 
     @contextmanager
     def connected(self, name: str) -> Iterator[Connection]:
-        """Connect for a while; what is not committed when it ends is undone."""
+        """Connect for the duration of a block; roll back what is not committed at its end."""
         connection = self.connect(name)
         try:
             with self.withheld(name):
@@ -126,7 +125,7 @@ class PostgresPlace:
 
     @contextmanager
     def withheld(self, name: str) -> Iterator[None]:
-        """Turn what the server says into words that say what to do."""
+        """Replace errors of the server by the store's messages and advice."""
         try:
             yield
         except psycopg_driver().Error as problem:
@@ -134,12 +133,12 @@ class PostgresPlace:
 
 
 def _holds_password(address: Address) -> bool:
-    """Whether something in an address is not shown; the name of a file that holds passwords is none."""
+    """Return whether an address shows something as hidden, other than the name of a password file."""
     return "***" in str(address).replace("passfile=***", "")
 
 
 def psycopg_driver() -> Any:
-    """The driver, which the extra ``postgres`` brings."""
+    """Import the driver, which the extra ``postgres`` installs."""
     try:
         import psycopg
     except ImportError:

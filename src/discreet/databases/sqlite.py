@@ -14,27 +14,27 @@ from .failures import Failures
 
 
 class Mark(NamedTuple):
-    """What a SQLite file says it is: a number of the application that made it, and the version of its layout."""
+    """The identity of a SQLite file: its application id, and the version of its layout."""
 
     application: int
     version: int
 
 
 def make_private_file(path: Path, *, new: bool) -> None:
-    """Make an empty file that its owner alone can read; SQLite gives its journal and its log the same mode."""
+    """Make an empty file that only its owner can read; SQLite gives its journal and its log the same mode."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY | (os.O_EXCL if new else 0), 0o600))
 
 
 def connect(
-    path: Path, mode: str, *, patience: float, settings: Mapping[str, str], one_thread: bool = True
+    path: Path, mode: str, *, timeout: float, settings: Mapping[str, str], one_thread: bool = True
 ) -> sqlite3.Connection:
-    """Connect to a file that exists ("rw" or "ro"), with settings (pragmas); transactions are begun by hand.
+    """Connect to an existing file ("rw" or "ro"), with settings (pragmas) and without automatic transactions.
 
-    The file is never opened by any other means: closing it would drop the locks of this process's other threads.
+    The file must not be opened by other means: closing it would drop the locks of this process's other threads.
     """
     connection = sqlite3.connect(
         f"file:{quote(str(path.absolute()))}?mode={mode}",
-        uri=True, timeout=patience, isolation_level=None, check_same_thread=one_thread,
+        uri=True, timeout=timeout, isolation_level=None, check_same_thread=one_thread,
     )  # fmt: skip
     try:
         for name, value in {"trusted_schema": "OFF", **settings}.items():
@@ -46,7 +46,7 @@ def connect(
 
 
 def read_mark(connection: sqlite3.Connection) -> Mark:
-    """Read what a file says it is."""
+    """Read the application id and the version of a file."""
     application, version = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
     )
@@ -54,17 +54,17 @@ def read_mark(connection: sqlite3.Connection) -> Mark:
 
 
 def write_mark(connection: sqlite3.Connection, mark: Mark) -> None:
-    """Write what a file is, in the transaction that is open."""
+    """Write the application id and the version of a file, in the open transaction."""
     connection.execute(f"PRAGMA application_id = {mark.application}")
     connection.execute(f"PRAGMA user_version = {mark.version}")
 
 
 @contextmanager
 def withheld(name: str, failures: Failures) -> Iterator[None]:
-    """Turn what SQLite says into words that say what to do."""
+    """Replace errors of SQLite by the store's messages and advice."""
     try:
         yield
     except sqlite3.Error as problem:
         raise failures.refusal(name, getattr(problem, "sqlite_errorname", "") or "") from None
-    except UnicodeDecodeError:  # Python's reading of what SQLite says about a damaged file
+    except UnicodeDecodeError:  # Python cannot decode SQLite's message about a damaged file
         raise failures.refusal(name, "SQLITE_CORRUPT") from None

@@ -1,4 +1,4 @@
-"""The public values of a column, as a declaration has them."""
+"""The public values of a column in a declaration."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..questions.declarations import declared_values, kind_of
 from ..questions.domains import domain_values, split_domain
 from ..report import Json
 from ..wording import nearest
-from .places import relative_path
-from .written_values import read_written_values, written_values
+from .locations import relative_path
+from .toml_domains import read_toml_domain, toml_domain
 
-#: What may stand between the braces of a column.
+#: Keys of a column's inline table.
 _KEYS = ("bands", "from")
 
 _EXAMPLE = 'Write "1..6", ["good", "poor", "*"], { bands = [18, 30, 65] } or { from = "FILE" }.'
@@ -29,14 +29,14 @@ class DeclaredColumn:
     Attributes
     ----------
     name
-        The column.
+        The name of the column.
     values
         A text such as ``"1..6"``, or a tuple of values whose last one may be ``"*"`` (all others); None for bands and
         files.
     bands
         The edges, as a text or a tuple; None where the column is not banded.
     file
-        The file with one value on each line, relative to the declaration; None where there is none.
+        The file with one value on each line, relative to the declaration; None where the column has no file.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class DeclaredColumn:
 
     @classmethod
     def from_toml(cls, name: str, value: object) -> DeclaredColumn:
-        """Read what a declaration has behind the name of a column; no file is opened."""
+        """Read the value of a column in a declaration; no file is opened."""
         if isinstance(value, str) and value.strip().startswith("@"):
             raise InvalidInput(
                 f"the values of {name!r} name a file.", f'Write {{ from = "{value.strip()[1:]}" }}.', argument="columns"
@@ -78,15 +78,15 @@ class DeclaredColumn:
                 return cls(name, file=content)
             if key not in _KEYS:
                 near = nearest(str(key), _KEYS)
-                meant = f"Did you mean {near}? " if near else ""
+                suggestion = f"Did you mean {near}? " if near else ""
                 raise InvalidInput(
-                    f"the column {name!r} has no key {str(key)!r}.", f"{meant}{_EXAMPLE}", argument="columns"
+                    f"the column {name!r} has no key {str(key)!r}.", f"{suggestion}{_EXAMPLE}", argument="columns"
                 )
         raise InvalidInput(f"the column {name!r} has no values that can be read.", _EXAMPLE, argument="columns")
 
     @classmethod
     def from_python(cls, name: str, value: object) -> DeclaredColumn:
-        """Read the values of a column as Python has them: a range, a list, a text, or what a file would have."""
+        """Read the values of a column in Python: a range, a list, a text, or the value in a declaration."""
         if isinstance(value, DeclaredColumn):
             return value
         if isinstance(value, str | Mapping):
@@ -96,32 +96,32 @@ class DeclaredColumn:
                 f"the values of {name!r}", "a range, a list or a text such as 1..6", InWords(type(value).__name__),
                 argument="columns",
             )  # fmt: skip
-        listed = value if isinstance(value, range) else declared_values(value, name)
-        plain = list(listed) if not isinstance(listed, range) and listed[-1:] != ("*",) else listed
-        written = written_values(name, _with_ellipsis(plain))
-        return cls(name, values=written if isinstance(written, str) else tuple(written))
+        values = value if isinstance(value, range) else declared_values(value, name)
+        items = list(values) if not isinstance(values, range) and values[-1:] != ("*",) else values
+        content = toml_domain(name, _with_ellipsis(items))
+        return cls(name, values=content if isinstance(content, str) else tuple(content))
 
     @classmethod
-    def typed_domain(cls, text: str, folder: Path) -> DeclaredColumn:
-        """Read a domain as it is typed on a command line, ``site=1..6``, for a declaration in this folder."""
+    def parse_domain(cls, text: str, folder: Path) -> DeclaredColumn:
+        """Read a domain of the command line, ``site=1..6``, for a declaration in this folder."""
         name, body = split_domain(text)
         if body.strip().startswith("@"):
             return cls(name, file=relative_path(body.strip()[1:], folder))
         domain_values(name, body)
-        plain = [item.strip() for item in body.split(",")]
-        texts = all(item and item != "NULL" and not set(item) & set("'\".") for item in plain)
-        numbers = all(item.lstrip("-").isdecimal() for item in plain)
-        return cls(name, values=tuple(plain) if texts and not numbers and len(plain) > 1 else body.strip())
+        items = [item.strip() for item in body.split(",")]
+        texts = all(item and item != "NULL" and not set(item) & set("'\".") for item in items)
+        numbers = all(item.lstrip("-").isdecimal() for item in items)
+        return cls(name, values=tuple(items) if texts and not numbers and len(items) > 1 else body.strip())
 
     @classmethod
-    def typed_bands(cls, text: str) -> DeclaredColumn:
-        """Read bands as they are typed on a command line, ``age=18,30,65``."""
+    def parse_bands(cls, text: str) -> DeclaredColumn:
+        """Read bands of the command line, ``age=18,30,65``."""
         name, body = split_domain(text, "bands")
         return cls(name, bands=body.strip())
 
     @property
     def edges(self) -> DeclaredBands:
-        """The bands; only of a column that has some."""
+        """The bands of a banded column."""
         assert self.bands is not None
         if isinstance(self.bands, str):
             return read_bands(self.name, self.bands)
@@ -132,18 +132,18 @@ class DeclaredColumn:
         return bands_from(self.name, [words.get(edge, edge) if isinstance(edge, str) else edge for edge in self.bands])
 
     def domain(self, folder: Path) -> object:
-        """Return the values as a domain has them; a file is read from the declaration's folder."""
+        """Return the values as a domain in Python; a file is relative to the declaration's folder."""
         if self.file is not None:
             return domain_values(self.name, f"@{folder / self.file}")
         values = list(self.values) if isinstance(self.values, tuple) else self.values
-        return read_written_values(self.name, values, folder)
+        return read_toml_domain(self.name, values, folder)
 
-    def moved(self, folder: Path, to: Path) -> DeclaredColumn:
+    def moved_to(self, folder: Path, to: Path) -> DeclaredColumn:
         """Return the same column for a declaration in another folder."""
         return self if self.file is None else replace(self, file=relative_path(folder / self.file, to))
 
     def to_toml(self) -> Json:
-        """Return what a declaration has behind the name of the column."""
+        """Return the value of the column in a declaration."""
         if self.bands is not None:
             return {"bands": self.bands if isinstance(self.bands, str) else list(self.bands)}
         if self.file is not None:

@@ -1,7 +1,7 @@
-"""The declaration of a data set: who is protected, which values are public, which ledger pays.
+"""The declaration of a data set: its privacy unit, its public values and its ledger.
 
-A TOML file that is read by people and kept under version control. It reads no row and holds no secret. Places are
-relative to the file.
+A declaration is a TOML file for people to review and keep under version control. It holds no secret, and reading it
+reads no row. Addresses are relative to the file.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import tempfile
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,34 +25,35 @@ from ..sources.files import is_csv, refuse_encoding
 from ..unit import read_unit_name
 from ..wording import in_sql, listed, nearest
 from .columns import DeclaredColumn
-from .places import relative_place, resolved_place
+from .locations import relative_location, resolve_location
+from .publication import LABELS, Publication, read_publication_text
 from .toml_values import toml_key, toml_value
 
-#: The first line of a declaration, by which one is found.
+#: The format in the first line of a declaration, which identifies the file.
 FORMAT = "discreet dataset"
 
-#: What the name of a declaration ends in.
+#: The ending of a declaration's name.
 ENDING = ".toml"
 
-#: What the file is, for messages.
+#: The noun for the file in messages.
 _WHAT = "a dataset file"
 
-#: Fields that a declaration and its ledger fix: another value would be another data set, or a second budget.
+#: Fields that a declaration and its ledger fix: another value would mean another data set, or a second budget.
 FIXED = ("unit", "unit_name", "relation", "dataset", "encoding", "ledger")
 
 
 @dataclass(frozen=True)
 class DeclaredTable:
-    """One table of a data set.
+    """A table of a data set.
 
     Attributes
     ----------
     data
         The address of its data, relative to the declaration.
     unit
-        Its column that names the unit, where it differs from that of the data set; None elsewhere.
+        Its column for the unit, where it differs from that of the data set; otherwise None.
     encoding
-        The encoding of its CSV file; None where it is not declared, which is UTF-8.
+        The encoding of its CSV file; None if it is not declared, which means UTF-8.
     """
 
     data: str
@@ -59,9 +61,9 @@ class DeclaredTable:
     encoding: str | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """What the file says of the table."""
-        own = {"unit": self.unit, "encoding": self.encoding}
-        return {"data": self.data, **{key: value for key, value in own.items() if value is not None}}
+        """Return the table as the file has it."""
+        optional = {"unit": self.unit, "encoding": self.encoding}
+        return {"data": self.data, **{key: value for key, value in optional.items() if value is not None}}
 
 
 def _text(value: object, key: str) -> str:
@@ -97,42 +99,43 @@ def _columns(value: object, key: str) -> dict[str, DeclaredColumn]:
 
 
 def _refuse_alike(names: Mapping[str, object], what: str) -> None:
-    """Refuse names that differ in case alone: SQL does not tell them apart."""
+    """Refuse names that differ only in case, which SQL ignores."""
     if len({name.casefold() for name in names}) < len(names):
         raise InvalidInput(f"two of the {what} differ in case alone.", "Declare each once.", argument=what)
 
 
-#: The keys of a declaration, in their order -> how each is read. A new key is one line here and a field of the class.
+#: Keys of a declaration, in order -> how each is read. A new key is one line here and a field of the class.
 _KEYS: dict[str, Callable[[object, str], Any]] = {
     "dataset": _dataset,
     "unit": _text,
     "unit_name": lambda value, _: read_unit_name(value),
+    **dict.fromkeys(LABELS, read_publication_text),
     "ledger": _text,
     "tables": _tables,
     "columns": _columns,
 }
 
-#: The keys of a table, likewise.
+#: Keys of a table -> how each is read.
 _TABLE_KEYS: dict[str, Callable[[object, str], Any]] = {"data": _text, "unit": _text, "encoding": _encoding}
 
 
 def _read_keys(
-    content: Mapping[str, object], known: Mapping[str, Callable[[object, str], Any]], required: tuple[str, ...]
+    content: Mapping[str, object], readers: Mapping[str, Callable[[object, str], Any]], required: tuple[str, ...]
 ) -> dict[str, Any]:
     for key in content:
-        if key not in known:
-            near = nearest(key, known)
-            meant = f"Did you mean {near}? " if near else ""
-            raise InvalidInput(f"{_WHAT} has no key {key!r} here.", f"{meant}It has {', '.join(known)}.")
+        if key not in readers:
+            near = nearest(key, readers)
+            suggestion = f"Did you mean {near}? " if near else ""
+            raise InvalidInput(f"{_WHAT} has no key {key!r} here.", f"{suggestion}It has {', '.join(readers)}.")
     for key in required:
         if key not in content:
             raise InvalidInput(f"{key} is missing.", f'Write it as: {key} = "..."', argument=key)
-    return {key: known[key](value, key) for key, value in content.items()}
+    return {key: readers[key](value, key) for key, value in content.items()}
 
 
 @dataclass(frozen=True)
 class Declaration(Result):
-    """What is known of a data set before a row is read.
+    """The public facts about a data set, stated before a row is read.
 
     Attributes
     ----------
@@ -141,20 +144,22 @@ class Declaration(Result):
     unit
         Whose data is protected: a column, or ``"row"``.
     tables
-        The tables by name: where each is, and its unit where that differs.
+        The tables by name: the address of each, and its unit where that differs.
     columns
         The public values of columns, by name.
     ledger
-        The ledger that pays, relative to the file; None where there is none.
+        The ledger that pays, relative to the file; None if none is declared.
     path
         The file; None if it was not read from one.
     unit_name
-        What texts call the unit; None to call it by its column.
+        The noun for the unit in texts; None for the name of its column.
+    publication
+        The title, publisher, source and contact of every release from it, unless the request has its own.
 
     Examples
     --------
-    >>> declared = Declaration("visits", "person", {"visits": DeclaredTable("visits.csv")}, {}, "visits.ledger")
-    >>> declared.table_named("Visits"), declared.unit_of("visits")
+    >>> visits = Declaration("visits", "person", {"visits": DeclaredTable("visits.csv")}, {}, "visits.ledger")
+    >>> visits.find_table("Visits"), visits.unit_of("visits")
     ('visits', 'person')
     """
 
@@ -165,10 +170,11 @@ class Declaration(Result):
     ledger: str | None = None
     path: Path | None = None
     unit_name: str | None = None
+    publication: Publication = field(default_factory=Publication)
 
     @classmethod
     def open(cls, path: str | Path) -> Declaration:
-        """Read a declaration from its file; neither the data nor the ledger is opened."""
+        """Read a declaration from its file, without opening the data or the ledger."""
         file = Path(path)
         try:
             text = file.read_text(encoding="utf-8")
@@ -190,18 +196,20 @@ class Declaration(Result):
                 raise InvalidInput("this is not a dataset file.", f'Its first line is: format = "{FORMAT}"')
             if (version := content.pop("version", 1)) != 1:
                 raise InvalidInput.must_be("version", "1", version)
-            declared = cls(**_read_keys(content, _KEYS, ("dataset", "unit", "tables")), path=path)
-            declared.data_of(next(iter(declared.tables)))  # an address that cannot be read is refused now
-            for table in declared.tables:
-                declared.refuse_encoding(table)
-            _ = declared.ledger_place
+            values = _read_keys(content, _KEYS, ("dataset", "unit", "tables"))
+            publication = Publication(**{name: values.pop(name) for name in LABELS if name in values})
+            declaration = cls(**values, path=path, publication=publication)
+            declaration.data_of(next(iter(declaration.tables)))  # refuses an unreadable address now
+            for table in declaration.tables:
+                declaration.refuse_encoding(table)
+            _ = declaration.ledger_address
         except DiscreetError as problem:
             raise UnreadableFile.because(str(path), problem) from None
-        return declared
+        return declaration
 
     @property
     def folder(self) -> Path:
-        """The folder that places are relative to."""
+        """The folder that addresses are relative to."""
         return Path() if self.path is None else self.path.parent
 
     @property
@@ -209,47 +217,48 @@ class Declaration(Result):
         """The file's name, for messages."""
         return "the dataset" if self.path is None else self.path.name
 
-    def table_named(self, table: str) -> str | None:
-        """Return the declared name of a table, in whatever case it was asked for; None if it is not declared."""
+    def find_table(self, table: str) -> str | None:
+        """Return the declared name of a table, ignoring case; None if it is not declared."""
         return next((name for name in self.tables if name.casefold() == table.casefold()), None)
 
     def unit_of(self, table: str) -> str:
-        """Return the column that names the unit in a table, or "row"."""
+        """Return the column of the unit in a table, or "row"."""
         return self.tables[table].unit or self.unit
 
     def data_of(self, table: str) -> str:
-        """Return the address of a table's data, as it is found from here."""
-        return resolved_place(self.tables[table].data, "data", self.folder, _WHAT)
+        """Return the address of a table's data, relative to the working folder."""
+        return resolve_location(self.tables[table].data, "data", self.folder, _WHAT)
 
     def encoding_of(self, table: str, data: str | None = None) -> str | None:
-        """Return the declared encoding of a table's CSV file; None where none is declared.
+        """Return the declared encoding of a table's CSV file; None if none is declared.
 
-        Other data of the same table (``data``) has that encoding too if it is a CSV file; else it has none.
+        If other ``data`` of the same table is a CSV file, it has that encoding too; otherwise it has none.
         """
         encoding = self.tables[table].encoding
         return encoding if data is None or is_csv(read_address(data)) else None
 
     def refuse_encoding(self, table: str) -> None:
-        """Refuse an encoding of what is not a CSV file."""
+        """Refuse an encoding for data that is not a CSV file."""
         if (encoding := self.tables[table].encoding) is not None:
             refuse_encoding(read_address(self.data_of(table)), encoding)
 
     @property
-    def ledger_place(self) -> str | None:
-        """The address of the ledger, as it is found from here."""
-        return None if self.ledger is None else resolved_place(self.ledger, "ledger", self.folder, _WHAT)
+    def ledger_address(self) -> str | None:
+        """The address of the ledger, relative to the working folder."""
+        return None if self.ledger is None else resolve_location(self.ledger, "ledger", self.folder, _WHAT)
 
-    def column_named(self, column: str) -> DeclaredColumn | None:
-        """Return what is declared of a column, in whatever case it was asked for."""
+    def find_column(self, column: str) -> DeclaredColumn | None:
+        """Return the declaration of a column, ignoring case."""
         return next((one for name, one in self.columns.items() if name.casefold() == column.casefold()), None)
 
     # -------------------------------------------------------------------------------------------- writing
 
     def to_json(self) -> dict[str, Json]:
-        """What the file says."""
+        """Return the declaration as the file has it."""
         content: dict[str, Json] = {"format": FORMAT, "dataset": self.dataset, "unit": self.unit}
         if self.unit_name is not None:
             content["unit_name"] = self.unit_name
+        content |= self.publication.to_json()
         if self.ledger is not None:
             content["ledger"] = self.ledger
         content["tables"] = {name: table.to_json() for name, table in self.tables.items()}
@@ -257,12 +266,13 @@ class Declaration(Result):
         return content
 
     def text(self, undeclared: tuple[str, ...] = ()) -> str:
-        """Return the file's text; columns that have no public values yet are comments to complete."""
+        """Return the file's text; columns without public values become comments to complete."""
         lines = [f"format = {toml_value(FORMAT)}", f"dataset = {toml_value(self.dataset)}"]
         lines.append(f'unit = {toml_value(self.unit)}    # who is protected: a column, or "{ROW}"')
-        called = toml_value(self.unit_name or "person")
+        noun = toml_value(self.unit_name or "person")
         note = ": every row is a different one" if self.unit == ROW else ""
-        lines.append(f"{'# ' if self.unit_name is None else ''}unit_name = {called}    # what texts call it{note}")
+        lines.append(f"{'# ' if self.unit_name is None else ''}unit_name = {noun}    # what texts call it{note}")
+        lines += [f"{name} = {toml_value(text)}" for name, text in self.publication.to_json().items()]
         if self.ledger is not None:
             lines.append(f"ledger = {toml_value(self.ledger)}")
         for name, table in self.tables.items():
@@ -279,62 +289,65 @@ class Declaration(Result):
         return "\n".join(lines) + "\n"
 
     def save(self, path: str | Path, undeclared: tuple[str, ...] = ()) -> Path:
-        """Write the declaration to a new file, whole or not at all; one that exists is refused."""
+        """Write the declaration to a new file, whole or not at all; refuse an existing file."""
         file = Path(path)
         refuse_existing(file)
         write_new_file(file, self.moved_to(file).text(undeclared))
         return file
 
     def moved_to(self, file: Path) -> Declaration:
-        """Return the same declaration for another file: its places are relative to that one."""
+        """Return the same declaration for another file, with addresses relative to that file."""
         if self.folder.resolve() == file.parent.resolve():
             return self
-        where = file.parent
+        folder = file.parent
         tables = {
-            name: replace(table, data=relative_place(self.data_of(name), "data", where, _WHAT))
+            name: replace(table, data=relative_location(self.data_of(name), "data", folder, _WHAT))
             for name, table in self.tables.items()
         }
-        ledger = None if self.ledger_place is None else relative_place(self.ledger_place, "ledger", where, _WHAT)
-        columns = {name: column.moved(self.folder, where) for name, column in self.columns.items()}
-        return Declaration(self.dataset, self.unit, tables, columns, ledger, file, self.unit_name)
+        ledger = (
+            None if self.ledger_address is None else relative_location(self.ledger_address, "ledger", folder, _WHAT)
+        )
+        columns = {name: column.moved_to(self.folder, folder) for name, column in self.columns.items()}
+        return replace(self, tables=tables, columns=columns, ledger=ledger, path=file)
 
     def report(self) -> Report:
-        """The declaration for people."""
+        """Report the declaration for people."""
         pairs = [("dataset", self.dataset), ("unit", self.unit)]
         if self.unit_name is not None:
             pairs.append(("called", self.unit_name))
+        pairs += self.publication.to_json().items()
         for name, table in self.tables.items():
-            own = [f"{key} {value}" for key, value in table.to_json().items() if key != "data"]
-            stated = f" ({', '.join(own)})" if own else ""
-            pairs.append(("table", f"{name}: {_shown_address(table.data)}{stated}"))
+            options = [f"{key} {value}" for key, value in table.to_json().items() if key != "data"]
+            options_text = f" ({', '.join(options)})" if options else ""
+            pairs.append(("table", f"{name}: {_address_text(table.data)}{options_text}"))
         pairs += [("column", f"{name}: {toml_value(column.to_toml())}") for name, column in self.columns.items()]
         if self.ledger is not None:
             pairs.append(("ledger", self.ledger))
         return Report(f"The dataset in {self.name}", "A dataset", sections=(Section(parts=(Terms(tuple(pairs)),)),))
 
     def no_table(self, table: str) -> InvalidInput:
-        """Return the error of a question about a table that is not declared."""
+        """Return the error for a question about an undeclared table."""
         return InvalidInput(
             f"{self.name} declares no table {table!r}.",
             f"It declares {listed(sorted(map(in_sql, self.tables)), 'and')}.",
         )
 
-    def fixed(self, field: str) -> InvalidInput:
-        """Return the error of a field that is given although this declaration fixes it."""
-        return fixed_in(self.name, field, named(field))
+    def fixed_field_error(self, field: str) -> InvalidInput:
+        """Return the error for a field that this declaration fixes."""
+        return fixed_field_error(self.name, field, named(field))
 
 
-def fixed_in(file: str, field: str, shown: str) -> InvalidInput:
-    """Return the error of a field that is given although a dataset file fixes it."""
-    return InvalidInput(f"{shown} is declared in {file}.", f"Edit {file} to change it.", argument=field)
+def fixed_field_error(file: str, field: str, field_text: str) -> InvalidInput:
+    """Return the error for a field that a dataset file fixes."""
+    return InvalidInput(f"{field_text} is declared in {file}.", f"Edit {file} to change it.", argument=field)
 
 
-def _shown_address(text: str) -> str:
+def _address_text(text: str) -> str:
     return str(Address("file", text)) if "://" not in text else str(read_address(text))
 
 
 def refuse_existing(file: Path) -> None:
-    """Refuse to write where there is a file already, or what is not called as a declaration is."""
+    """Refuse an existing file, a missing folder, and a name with another ending."""
     if file.suffix.lower() != ENDING:
         raise InvalidInput.must_be("path", f"a file whose name ends in {ENDING}", file.name)
     if os.path.lexists(file):
@@ -344,18 +357,10 @@ def refuse_existing(file: Path) -> None:
 
 
 def write_new_file(file: Path, text: str) -> None:
-    """Write a new file, whole or not at all; of several processes that try, one succeeds."""
+    """Write a new file, whole or not at all; if several processes try, one succeeds."""
     try:
-        handle, partial = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as out:
-                out.write(text)
-                out.flush()
-                os.fsync(out.fileno())
-            os.chmod(partial, 0o644)
+        with _complete_file(file, text, 0o644) as partial:
             os.link(partial, file)
-        finally:
-            os.unlink(partial)
     except FileExistsError:
         raise InvalidInput(f"{file} exists already.", "Choose another name.", argument="path") from None
     except OSError as problem:
@@ -365,14 +370,21 @@ def write_new_file(file: Path, text: str) -> None:
 
 def replace_file(file: Path, text: str) -> None:
     """Replace the text of a file, whole or not at all."""
+    with _complete_file(file, text, file.stat().st_mode & 0o777) as partial:
+        os.replace(partial, file)
+
+
+@contextmanager
+def _complete_file(file: Path, text: str, mode: int) -> Iterator[str]:
+    """Write a temporary file next to ``file``, for the caller to link or move; remove it afterwards."""
     handle, partial = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:
             out.write(text)
             out.flush()
             os.fsync(out.fileno())
-        os.chmod(partial, file.stat().st_mode & 0o777)
-        os.replace(partial, file)
-    except BaseException:
-        os.unlink(partial)
-        raise
+        os.chmod(partial, mode)
+        yield partial
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(partial)

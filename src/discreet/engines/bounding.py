@@ -86,8 +86,8 @@ def missed_sql(counting: Counting, whole: str) -> str:
     """Return SQL of the conditions that ``v`` does not meet, as bits, going round from the person's ``turn``."""
     c = len(counting.conditions)
     every = (1 << c) - 1
-    missed = f"CAST(v & {every} AS {whole})"  # turned round by up to c places, it needs twice as many bits
-    return f"((({missed} << turn) | ({missed} >> ({c} - turn))) & {every})" if c > 1 else missed
+    bits = f"CAST(v & {every} AS {whole})"  # turned round by up to c places, it needs twice as many bits
+    return f"((({bits} << turn) | ({bits} >> ({c} - turn))) & {every})" if c > 1 else bits
 
 
 def choose_in_sets(counting: Counting, held: IntArray, start: IntArray, people: IntArray) -> Chosen:
@@ -96,14 +96,14 @@ def choose_in_sets(counting: Counting, held: IntArray, start: IntArray, people: 
     Valid only where :func:`fits_in_a_word` holds.
     """
     size, c = counting.groups.size, len(counting.conditions)
-    numbers, counted = [], []
+    numbers, numbers_of_people = [], []
     for g in _going_round(_groups_of(held, size, c), start, size, counting.max_groups):
         some = g >= 0
         g = g[some]
         missed = 1 - (held[some] >> 2 * g & 1) if c else 0
         numbers.append((g << c) + missed)
-        counted.append(people[some])
-    return np.concatenate(numbers), np.concatenate(counted)
+        numbers_of_people.append(people[some])
+    return np.concatenate(numbers), np.concatenate(numbers_of_people)
 
 
 def _groups_of(held: IntArray, size: int, c: int) -> IntArray:
@@ -127,9 +127,9 @@ def _going_round(sets: IntArray, start: IntArray, size: int, k: int) -> Iterator
         rest &= rest - 1
 
 
-def add_chosen(counts: IntArray, counting: Counting, chosen: Chosen) -> None:
-    """Add what was chosen for people to counts of shape (groups, counts)."""
-    numbers, people = chosen
+def add_chosen(counts: IntArray, counting: Counting, choices: Chosen) -> None:
+    """Add the choices of people to counts of shape (groups, counts)."""
+    numbers, people = choices
     bit = len(counting.conditions)
     group = numbers >> bit
     for j, aggregate in enumerate(counting.question.aggregates):

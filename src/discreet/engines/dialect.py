@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from ..errors import InvalidInput
 from ..questions.conditions import Condition
-from ..questions.expressions import INTEGERS, KINDS, Compare, Joined, Literal, Member, Missing, Term, Test
+from ..questions.expressions import INTEGERS, KINDS, AndOr, Compare, Literal, Member, Missing, SqlTerm, Test
 
 
 class Dialect(ABC):
@@ -145,10 +145,10 @@ class Dialect(ABC):
         return literal.text if literal.type != "DOUBLE" or whole else self.double(literal.text)
 
     def _test(self, test: Test, kinds: Mapping[str, str]) -> str:
-        if isinstance(test, Joined):
+        if isinstance(test, AndOr):
             parts = (self._test(part, kinds) for part in test.parts)
             return f" {test.word} ".join(
-                f"({sql})" if isinstance(part, Joined) else sql for part, sql in zip(test.parts, parts, strict=True)
+                f"({sql})" if isinstance(part, AndOr) else sql for part, sql in zip(test.parts, parts, strict=True)
             )
         if isinstance(test, Missing):
             return f"{self._term(test.left, test.left.type, kinds)} IS {'' if test.missing else 'NOT '}NULL"
@@ -158,13 +158,13 @@ class Dialect(ABC):
         return self._comparison(test, kinds)
 
     def _comparison(self, test: Compare, kinds: Mapping[str, str]) -> str:
-        if isinstance(test.right, Term):
+        if isinstance(test.right, SqlTerm):
             left, right = (self._term(term, term.type, kinds) for term in (test.left, test.right))
         else:
             left, (right,) = self._sides(test.left, (test.right,), kinds)
         return self.compare(left, test.op, right)
 
-    def _sides(self, term: Term, literals: tuple[Literal, ...], kinds: Mapping[str, str]) -> tuple[str, list[str]]:
+    def _sides(self, term: SqlTerm, literals: tuple[Literal, ...], kinds: Mapping[str, str]) -> tuple[str, list[str]]:
         """Return a term and its literals. Whole numbers meet a column of integers as they are: the same answer as
         through doubles, and one that the engine can look up."""
         whole = all(isinstance(literal.value, int) for literal in literals) and literals[0].type == "DOUBLE"
@@ -174,7 +174,7 @@ class Dialect(ABC):
         left = self._term(term, term.type or literals[0].type, kinds)
         return left, [self.literal(literal, of_integers) for literal in literals]
 
-    def _term(self, term: Term, type_: str | None, kinds: Mapping[str, str]) -> str:
+    def _term(self, term: SqlTerm, type_: str | None, kinds: Mapping[str, str]) -> str:
         if term.inner is None:
             name = term.column
             return self.quoted(name) if type_ is None else self.reading(name, type_, kinds[name])

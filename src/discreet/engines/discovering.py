@@ -86,20 +86,20 @@ def _located_rows(
             declared_tests.append(f"t{j} IS NOT NULL")
     names = [f"h{i}" for i in range(len(counting.conditions))]
     reads += [f"({sql}) AS {name}" for sql, name in zip(conditions_sql(counting, kinds, dialect), names, strict=True)]
-    kept, tests = [*labels, *names], []
+    columns, tests = [*labels, *names], []
     if counting.unit != ROW:
         kind = kinds[counting.unit]
         unit = dialect.quoted(counting.unit) if kind == "integer" else dialect.reading(counting.unit, "VARCHAR", kind)
         reads.append(f"{unit} AS unit")
         tests.append(f"{dialect.quoted(counting.unit)} IS NOT NULL")
-        kept.append("unit")
+        columns.append("unit")
         if names:
             turn = f"{hashed('unit')} % {len(names)}" if len(names) > 1 else "0"
-            kept.append(f"CAST({turn} AS INT) AS turn")
+            columns.append(f"CAST({turn} AS INT) AS turn")
     if counting.question.where is not None:
         tests.append(dialect.condition(counting.question.where, kinds))
     read = f"SELECT {', '.join(reads)} FROM {table}{where_sql(tests, dialect)}"
-    rows = f"SELECT {', '.join([f'{keys.number} AS g', *kept])} FROM ({read}) AS read {' '.join(keys.joins)}"
+    rows = f"SELECT {', '.join([f'{keys.number} AS g', *columns])} FROM ({read}) AS read {' '.join(keys.joins)}"
     return rows + where_sql(declared_tests, dialect), labels
 
 

@@ -83,14 +83,14 @@ def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, d
             continue
         if kind == "text" and None not in values and len(values) <= dialect.max_inline_texts:
             texts = [str(value) for value in listed_values(values)]
-            known, place = f"k{j} IN ({', '.join(map(dialect.text, texts))})", dialect.place_in_list(f"k{j}", texts)
-            tests += [known] if other is None else []
-            codes.append(place if other is None else f"CASE WHEN {known} THEN {place} ELSE {other} END")
+            is_listed, place = f"k{j} IN ({', '.join(map(dialect.text, texts))})", dialect.place_in_list(f"k{j}", texts)
+            tests += [is_listed] if other is None else []
+            codes.append(place if other is None else f"CASE WHEN {is_listed} THEN {place} ELSE {other} END")
             continue
         outer = "LEFT " if None in values or other is not None else ""
-        listed = declared(f"d{j}", _by_code(values), frozenset({"v"} if kind == "text" else ()))
+        values_table = declared(f"d{j}", _by_code(values), frozenset({"v"} if kind == "text" else ()))
         value = dialect.as_text(f"d{j}.v", "text") if kind == "text" else f"d{j}.v"
-        joins.append(f"{outer}JOIN {listed} ON {value} = k{j}")
+        joins.append(f"{outer}JOIN {values_table} ON {value} = k{j}")
         code = f"d{j}.code"
         if None in values:
             reads.append(f"({dialect.quoted(column)} IS NULL) AS m{j}")
@@ -110,8 +110,8 @@ def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, d
 
 
 def _by_code(values: Values) -> dict[str, Sequence[object]]:
-    known = [(value, code) for code, value in enumerate(listed_values(values)) if value is not None]
-    return {"v": [value for value, _ in known], "code": [code for _, code in known]}
+    numbered_values = [(value, code) for code, value in enumerate(listed_values(values)) if value is not None]
+    return {"v": [value for value, _ in numbered_values], "code": [code for _, code in numbered_values]}
 
 
 def where_sql(tests: Sequence[str], dialect: Dialect) -> str:
@@ -135,24 +135,24 @@ def rows_by_group(
     keys = group_keys(counting, kinds, dialect, declared)
     question = counting.question
     conditions = conditions_sql(counting, kinds, dialect)
-    counted = ["count(*)", *(f"count(*) FILTER (WHERE {sql})" for sql in conditions)]
+    counts = ["count(*)", *(f"count(*) FILTER (WHERE {sql})" for sql in conditions)]
     names = ["n", *(f"n{i}" for i in range(len(conditions)))]
     where = where_sql([] if question.where is None else [dialect.condition(question.where, kinds)], dialect)
     if dialect.equal_values_read_alike:
         columns = [dialect.quoted(name) for name in question.by]
         longer = "_" * max(map(len, question.by), default=0)  # than any column's name: no count is called like one
         by = f" GROUP BY {', '.join(columns)}" if columns else ""
-        raw = f"SELECT {', '.join([*columns, *_named(counted, names, longer)])} FROM {table}{where}{by}"
+        raw = f"SELECT {', '.join([*columns, *_named(counts, names, longer)])} FROM {table}{where}{by}"
         again = _named([f"{name}{longer}" for name in names], names)
         by_key = f"SELECT {', '.join([*keys.reads, *again])} FROM ({raw}) AS raw"
         # a test of a count cannot be made earlier, on every row
-        chosen = f" WHERE CASE WHEN {' AND '.join(keys.tests)} THEN n ELSE 0 END > 0" if keys.tests else ""
+        where_declared = f" WHERE CASE WHEN {' AND '.join(keys.tests)} THEN n ELSE 0 END > 0" if keys.tests else ""
     else:
         by = f" GROUP BY {', '.join(map(str, range(1, len(keys.reads) + 1)))}" if keys.reads else ""
-        by_key = f"SELECT {', '.join([*keys.reads, *_named(counted, names)])} FROM {table}{where}{by}{dialect.barrier}"
-        chosen = where_sql(keys.tests, dialect)
-    numbered = ", ".join([f"{keys.number} AS g", *names])
-    return f"SELECT {numbered} FROM ({by_key}) AS counted {' '.join(keys.joins)}{chosen}"
+        by_key = f"SELECT {', '.join([*keys.reads, *_named(counts, names)])} FROM {table}{where}{by}{dialect.barrier}"
+        where_declared = where_sql(keys.tests, dialect)
+    columns_out = ", ".join([f"{keys.number} AS g", *names])
+    return f"SELECT {columns_out} FROM ({by_key}) AS counted {' '.join(keys.joins)}{where_declared}"
 
 
 def _named(expressions: Sequence[str], names: Sequence[str], ending: str = "") -> list[str]:
@@ -183,10 +183,10 @@ def rows_of_people(
         tests.append(dialect.condition(counting.question.where, kinds))
     read = f"SELECT {', '.join(reads)} FROM {table}{where_sql(tests, dialect)}"
     columns = ", ".join([f"{keys.number} AS g", "unit", *names])
-    located = f"SELECT {columns} FROM ({read}) AS read {' '.join(keys.joins)}"
-    located += where_sql(keys.tests, dialect)
+    located_rows = f"SELECT {columns} FROM ({read}) AS read {' '.join(keys.joins)}"
+    located_rows += where_sql(keys.tests, dialect)
     zeros = ""
     if counting.groups.zeros:
-        listed = declared("zeros", {"z": sorted(counting.groups.zeros)}, _NO_TEXTS)
-        zeros = f" WHERE NOT EXISTS (SELECT 1 FROM {listed} WHERE zeros.z = located.g)"
-    return f"SELECT unit, {number_sql(counting)} AS v FROM ({located}) AS located{zeros}"
+        zeros_table = declared("zeros", {"z": sorted(counting.groups.zeros)}, _NO_TEXTS)
+        zeros = f" WHERE NOT EXISTS (SELECT 1 FROM {zeros_table} WHERE zeros.z = located.g)"
+    return f"SELECT unit, {number_sql(counting)} AS v FROM ({located_rows}) AS located{zeros}"

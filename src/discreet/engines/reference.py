@@ -26,7 +26,7 @@ from ..exact.arrays import IntArray
 from ..questions.bands import BAND
 from ..questions.conditions import Condition
 from ..questions.domains import Rest
-from ..questions.expressions import INTEGERS, LARGEST_WHOLE, Compare, Joined, Literal, Member, Missing, Term, Test
+from ..questions.expressions import INTEGERS, LARGEST_WHOLE, AndOr, Compare, Literal, Member, Missing, SqlTerm, Test
 from ..questions.groups import Groups
 from .base import HASH_DIGITS, ROW, Counting, Discovering
 from .case_mapping import map_case
@@ -224,7 +224,7 @@ def holds(condition: Condition, row: Row) -> bool:
 
 def _truth(test: Test, row: Row) -> bool | None:
     """Return True, False, or None for neither."""
-    if isinstance(test, Joined):
+    if isinstance(test, AndOr):
         truths = [_truth(part, row) for part in test.parts]
         decisive = test.word == "OR"
         if decisive in truths:
@@ -278,7 +278,7 @@ _FUNCTIONS: Mapping[str, Callable[[str], str]] = {
 }  # fmt: skip
 
 
-def _value(term: Term, type_: str, row: Row) -> Any:
+def _value(term: SqlTerm, type_: str, row: Row) -> Any:
     """Return the value of a term read as a type."""
     if term.inner is None:
         return read_value(row[term.column], type_)

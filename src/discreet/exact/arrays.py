@@ -1,4 +1,4 @@
-"""Arrays by what is in them, as type hints say it everywhere, and reading numbers as doubles."""
+"""Type hints of arrays, by their element type, and reading numbers as doubles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-#: An array of whatever its place allows: values of some space, or what somebody gave.
+#: An array of any element type: values of some space, or a user's input.
 Array = NDArray[Any]
 
 

@@ -1,8 +1,8 @@
-"""What every kernel answers: the probability of each report for each truth, and what follows from its structure.
+"""The interface of every kernel: the probability of each report for each truth, and answers from its structure.
 
-Everything outside asks a kernel, and never which kind it is. What only some kinds know has an answer here that holds
-for any kernel (``None``, ``False``, or by way of the matrix) and is overridden where the kind knows better. The judge
-alone tells kinds apart, on purpose.
+Other packages ask a kernel through this interface and never for its kind. Answers that only some kinds know have a
+default here that holds for any kernel (``None``, ``False``, or from the matrix); a kind that knows better overrides it.
+Only the judge distinguishes kinds, on purpose.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .sampling import Sampler
     from .tables import Table
 
-#: The least and the largest count of a range, None for an end that it does not have.
+#: The least and the largest count of a range, None for an infinite end.
 Ends = tuple[int | None, int | None]
 
 
@@ -27,91 +27,91 @@ class Probabilities(ABC):
 
     @abstractmethod
     def matrix(self) -> FloatArray:
-        """The probabilities as doubles; refused when there would be too many."""
+        """Return the probabilities as doubles; refuse if there are too many."""
 
     def block(self, truths: IntArray, reports: IntArray) -> FloatArray:
-        """P(report | truth) as doubles, a row for each of these truths and a column for each of these reports."""
+        """Return P(report | truth) as doubles, a row for each of these truths and a column for each report."""
         matrix = self.matrix()
         rows = matrix if len(truths) == len(matrix) else matrix.take(truths, 0)
         return rows if len(reports) == matrix.shape[1] else rows.take(reports, 1)
 
     @abstractmethod
     def forward(self, distribution: FloatArray) -> FloatArray:
-        """The distribution of reports when truths have this one: p P."""
+        """Return the distribution of reports when truths have this one: p P."""
 
     @abstractmethod
     def backward(self, values: FloatArray) -> FloatArray:
-        """For each truth, the expectation of these values of the reports: P v."""
+        """Return, for each truth, the expectation of these values of the reports: P v."""
 
     @property
     def is_constant(self) -> bool:
-        """Whether the reports have the same law whatever the truth (in a product: those of one part)."""
+        """True if the reports (in a product: those of one part) have the same law for every truth."""
         return False
 
     @property
     def reaches_everything(self) -> bool:
-        """Whether every report is known to be possible under every truth, without a look at the probabilities."""
+        """True if every report is possible under every truth, as known without looking at the probabilities."""
         return False
 
     # ---------------------------------------------------------------- structure
 
-    #: Whether reports stay near the truth: noise is added to it.
+    #: True if reports are near the truth, by added noise.
     stays_near: ClassVar[bool] = False
 
-    #: Whether all reports but the truth (or but those that stand for it) are alike, however far away they are.
+    #: True if all reports except the truth (or except those that stand for it) are equally likely at any distance.
     scatters: ClassVar[bool] = False
 
     @property
     def noise(self) -> Noise | None:
-        """Itself where a report is the truth and an integer that is added to it; None for everything else."""
+        """The kernel itself if a report is the truth plus an integer; None for other kernels."""
         return None
 
     @property
     def geometric_ratio(self) -> Fraction | None:
-        """The ratio of two-sided geometric noise, the same for every truth; None for everything else."""
+        """The ratio of two-sided geometric noise, if the same for every truth; None for other kernels."""
         return None
 
     @property
     def response(self) -> tuple[float, float] | None:
-        """Where all reports but the truth are alike: the probability of each, and how much more the truth has."""
+        """The probability of each report except the truth, and the excess of the truth; None if they differ."""
         return None
 
     @property
     def hit_chances(self) -> tuple[float, float] | None:
-        """Where a report stands for a set of truths: the chance that it holds its own truth, and any other one."""
+        """The chances that a report, if it is a set of truths, contains its truth, and another one; else None."""
         return None
 
     @property
     def reports_are_sets(self) -> bool:
-        """Whether a report stands for a set of truths rather than for one of them."""
+        """True if a report is a set of truths instead of a single one."""
         return self.hit_chances is not None
 
     def hit_shares(self, reports: FloatArray) -> FloatArray:
-        """For each truth, the share of the reports that stand for it, from the share of each: here, that of its own."""
+        """Return, for each truth, the share of the reports that stand for it: by default that of the truth itself."""
         return reports
 
     def unbiased_weights(self, values: FloatArray) -> FloatArray | None:
-        """Weights g of the reports with P g = values, by a formula; None where there is none."""
+        """Return weights g of the reports with P g = values, by a formula; None without a formula."""
         return None
 
     @property
     def share_variance(self) -> Fraction | None:
-        """The variance of the estimate of a rare share, times the number of people, where there is a formula."""
+        """The variance of the estimate of a rare share, times the number of people; None without a formula."""
         return None
 
     @property
     def has_structure(self) -> bool:
-        """Whether products with vectors need no matrix."""
+        """True if products with vectors need no matrix."""
         return self.stays_near or self.scatters or bool(self.factor_sizes)
 
     @property
     def factors(self) -> tuple[Probabilities, ...]:
-        """The parts of a product; anything else alone."""
+        """The parts of a product; for other kernels, the kernel itself."""
         return (self,)
 
     @property
     def factor_sizes(self) -> tuple[tuple[int, int], ...]:
-        """For each part of a product, how many truths and how many reports it has; empty for everything else."""
+        """The numbers of truths and of reports of each part of a product; empty for other kernels."""
         return ()
 
 
@@ -120,20 +120,20 @@ class Kernel(Probabilities):
 
     @abstractmethod
     def probability(self, i: int, j: int) -> Fraction:
-        """P(report j | truth i), exactly."""
+        """Return P(report j | truth i), exactly."""
 
     @property
     def rational(self) -> bool:
-        """Whether the probabilities are rational numbers, so that there is an exact table."""
+        """True if the probabilities are rational, so that an exact table exists."""
         return True
 
     def approximate(self, i: int, j: int) -> float:
-        """P(report j | truth i) as a double, also where it is irrational."""
+        """Return P(report j | truth i) as a double, also if it is irrational."""
         return float(self.probability(i, j))
 
     @abstractmethod
     def table(self) -> Table:
-        """The same kernel as a table; refused when it would be infinite or too large."""
+        """Return the same kernel as a table; refuse if it would be infinite or too large."""
 
     @property
     def factors(self) -> tuple[Kernel, ...]:
@@ -141,20 +141,20 @@ class Kernel(Probabilities):
 
     @abstractmethod
     def sampler(self) -> Sampler:
-        """What draws reports from exactly this kernel."""
+        """Return the sampler that draws reports from exactly this kernel."""
 
     @abstractmethod
     def reports_fill(self, size: int | None, ends: Ends | None) -> bool:
-        """Return whether the reports are the values of a space, each of them and no other.
+        """Return whether the reports are exactly the values of a space.
 
         Parameters
         ----------
         size
-            How many values the space has; None where there is no end to them.
+            The number of values of the space; None if it is infinite.
         ends
             The least and the largest value of a range of counts; None for other spaces.
         """
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The exact parameters, as plain JSON values."""
+        """Return the exact parameters, as plain JSON values."""

@@ -1,8 +1,8 @@
-"""Where randomness comes from.
+"""Sources of random bits.
 
 Every sampler reads three streams. The *main* stream gives each draw its first few bits, in order; the *extra* stream
-gives 64 more to the few draws that need them, again in order; the *deep* stream serves the ones that even those leave
-open. Because the streams never mix, the results of seeded bits do not depend on how the work is cut into chunks.
+gives 64 more to the few draws that need them, again in order; the *deep* stream serves draws that these do not decide.
+Because the streams never mix, the results of seeded bits do not depend on the size of chunks.
 
 - :class:`SecureBits` asks OpenSSL's generator where Python has it (it notices a fork and starts afresh), else the
   operating system's. It buffers nothing itself, so a fork cannot repeat its bytes. Releases use nothing else.
@@ -33,16 +33,16 @@ class Bits(Protocol):
     """A source of uniform random bits."""
 
     def main(self, size: int, dtype: type[np.unsignedinteger[Any]]) -> Words:
-        """The next ``size`` words of the main stream."""
+        """Return the next ``size`` words of the main stream."""
 
     def extra(self, size: int) -> NDArray[np.uint64]:
-        """The next ``size`` 64-bit words of the extra stream."""
+        """Return the next ``size`` 64-bit words of the extra stream."""
 
     def deep(self) -> int:
-        """The next 64-bit word of the deep stream."""
+        """Return the next 64-bit word of the deep stream."""
 
     def part(self, number: int) -> Bits:
-        """Bits for one of several draws that are made side by side, independent of those for the others."""
+        """Return the bits for one of several parallel draws, independent of those for the others."""
 
 
 def _words(data: bytes, dtype: type[np.unsignedinteger[Any]]) -> Words:
@@ -66,15 +66,15 @@ class SecureBits:
 
     @staticmethod
     def integer(size: int) -> int:
-        """One integer of ``size`` bytes: the fast way for a single draw."""
+        """Return one integer of ``size`` bytes: the fast way for a single draw."""
         return int.from_bytes(_random_bytes(size), "little")
 
 
 class _Stream:
-    """Philox output as one endless string of bytes, the same on every machine."""
+    """Philox output as an endless string of bytes, the same on every machine."""
 
-    def __init__(self, seed: int, *place: int) -> None:
-        self._generator = np.random.Philox(seed=np.random.SeedSequence(seed, spawn_key=place))
+    def __init__(self, seed: int, *path: int) -> None:
+        self._generator = np.random.Philox(seed=np.random.SeedSequence(seed, spawn_key=path))
         self._left = b""
 
     def take(self, size: int) -> bytes:
@@ -82,21 +82,21 @@ class _Stream:
         if missing > 0:
             raw: NDArray[np.uint64] = self._generator.random_raw((missing + 7) // 8)
             self._left += raw.astype("<u8", copy=False).tobytes()
-        taken, self._left = self._left[:size], self._left[size:]
-        return taken
+        data, self._left = self._left[:size], self._left[size:]
+        return data
 
 
 class SeededBits:
     """Reproducible bits for experiments: the same seed gives the same results on every machine and chunk size."""
 
-    def __init__(self, seed: int, place: tuple[int, ...] = ()) -> None:
+    def __init__(self, seed: int, path: tuple[int, ...] = ()) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
             raise WrongType.must_be("seed", "an integer", seed)
         if seed < 0:
             raise InvalidInput.must_be("seed", "0 or more", seed)
-        self._seed, self._place = int(seed), place
+        self._seed, self._place = int(seed), path
         self._parts: dict[int, SeededBits] = {}
-        self._main, self._extra, self._deep = (_Stream(int(seed), *place, stream) for stream in range(3))
+        self._main, self._extra, self._deep = (_Stream(int(seed), *path, stream) for stream in range(3))
 
     def main(self, size: int, dtype: type[np.unsignedinteger[Any]]) -> Words:
         return _words(self._main.take(size * np.dtype(dtype).itemsize), dtype)
@@ -108,10 +108,22 @@ class SeededBits:
         return int.from_bytes(self._deep.take(8), "little")
 
     def part(self, number: int) -> SeededBits:
-        """A seed's own stream for each part, so that results do not depend on how many draws are made at a time."""
+        """Return the stream of a part, so that results do not depend on the number of draws at a time."""
         if number not in self._parts:
             self._parts[number] = SeededBits(self._seed, (*self._place, 3 + number))
         return self._parts[number]
+
+
+def seeded_bits(seed: int | np.random.Generator) -> SeededBits:
+    """Return reproducible bits from a seed, or from the next number of a generator of NumPy.
+
+    >>> generator = np.random.default_rng(1)
+    >>> seeded_bits(generator).deep() == seeded_bits(generator).deep()
+    False
+    """
+    if isinstance(seed, np.random.Generator):
+        return SeededBits(int(seed.integers(2**63)))
+    return SeededBits(seed)
 
 
 class ReplayBits:
@@ -143,5 +155,5 @@ class ReplayBits:
 
     @property
     def left(self) -> dict[str, int]:
-        """How many bytes of each stream were not read."""
+        """The number of unread bytes of each stream."""
         return {stream: len(data) for stream, data in self._streams.items()}

@@ -1,4 +1,4 @@
-"""Whole numbers as people give them: one, or a column of an array, a list, pandas, polars or Arrow."""
+"""Reading whole numbers: a single one, or a column of an array, a list, pandas, polars or Arrow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .arrays import Array
 
 
 def is_integer(value: object) -> bool:
-    """Whether this is one integer: a Python int or a NumPy integer, and not a boolean."""
+    """Return whether this is a single integer: a Python int or a NumPy integer, not a boolean."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -27,8 +27,8 @@ def _refuse_kind(kind: str, what: str) -> WrongType:
 def read_integers(values: object, what: str = "values") -> Array:
     """Read a scalar, list, NumPy array, or pandas/polars/Arrow column as an integer array, copying only if needed.
 
-    Refused, because each has silently changed somebody's counts before: floats (even 3.0), NaN, booleans, masked or
-    missing values, and objects that merely look like numbers.
+    Floats (even 3.0), NaN, booleans, masked or missing values, and objects that only resemble numbers are refused: all
+    of them can change counts silently.
     """
     refuse_masked(values, what)
     if isinstance(values, np.ndarray):
@@ -46,10 +46,10 @@ def read_integers(values: object, what: str = "values") -> Array:
     if array.dtype.kind in "iu":
         return array
     if array.dtype.kind == "O":
-        plain = _read_sequence(array.ravel().tolist(), what)
-        if plain.ndim != 1:
+        sequence = _read_sequence(array.ravel().tolist(), what)
+        if sequence.ndim != 1:
             raise _refuse_kind("lists as single", what)
-        return plain.reshape(array.shape)
+        return sequence.reshape(array.shape)
     if array.size == 0 and array.dtype.kind == "f":  # np.asarray([]) is float
         return array.astype(np.int64)
     kinds = {"f": "float", "b": "boolean", "c": "complex", "U": "text", "S": "text", "M": "date", "m": "time"}
@@ -102,7 +102,7 @@ def _read_sequence(values: Sequence[Any], what: str) -> Array:
 
 
 def _read_column(values: object, what: str) -> Array:
-    """A pandas, polars or Arrow column, recognised by what it can do, so that none of them is imported here."""
+    """Read a pandas, polars or Arrow column, recognised by its methods, so that none of them is imported here."""
     nulls = getattr(values, "null_count", None)  # an attribute in Arrow, a method in polars
     missing = nulls() if callable(nulls) else nulls
     if missing is not None and not is_integer(missing):  # a polars table counts by column
@@ -133,7 +133,7 @@ def to_numpy(column: Any) -> Array:
 
 
 def positive_integer(value: object, what: str, least: int = 1) -> int:
-    """One integer parameter that must be at least ``least``."""
+    """Read one integer parameter that must be at least ``least``."""
     if not is_integer(value):
         raise WrongType.must_be(what, "an integer", value)
     number = int(value)  # type: ignore[call-overload]

@@ -1,8 +1,8 @@
 """Exact sampling by inverting a cumulative distribution that is known by rational bounds.
 
-Look at the first 16 random bits; nearly always they decide the outcome whatever the further bits will be. When they do
-not, look at 64; when even those do not, draw more and compare with ever narrower bounds of the exact threshold until it
-is decided. What comes out follows exactly the given law, not a rounded one. (Knuth and Yao 1976; Devroye 1986, II.2.)
+The first 16 random bits nearly always decide the outcome. If they do not, 64 more bits are compared; if even those do
+not decide, further bits are drawn and compared with ever narrower bounds of the exact threshold. The outcome follows
+exactly the given law, not a rounded one. (Knuth and Yao 1976; Devroye 1986, II.2.)
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from .laws import Interval
 
 _WORDS: dict[int, type[np.unsignedinteger[Any]]] = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
-#: Marks a 16-bit word that does not decide the outcome.
+#: The outcome in the lookup of a 16-bit word that does not decide.
 UNDECIDED = -32768
 
 
 def one_word(bits: Bits, size: int) -> int:
-    """One integer of ``size`` bytes from the main stream."""
+    """Return one integer of ``size`` bytes from the main stream."""
     if isinstance(bits, SecureBits):
         return bits.integer(size)
     return int(bits.main(1, _WORDS[size])[0])
 
 
-def is_below(value: int, known: int, threshold: Callable[[int], Interval], bits: Bits) -> tuple[bool, int, int]:
-    """Whether a uniform number lies below an exact threshold; draws more of its bits if they are needed.
+def is_below(value: int, known_bits: int, threshold: Callable[[int], Interval], bits: Bits) -> tuple[bool, int, int]:
+    """Return whether a uniform number lies below an exact threshold; draw more of its bits if necessary.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ def is_below(value: int, known: int, threshold: Callable[[int], Interval], bits:
     Returns
     -------
     below, value, known
-        The answer, and what is known of the number now.
+        The answer, and the bits of the number known now.
     """
     while True:
-        low, high = threshold(known + 128)
+        low, high = threshold(known_bits + 128)
         if (value + 1) << 128 <= low:
-            return True, value, known
+            return True, value, known_bits
         if value << 128 >= high:
-            return False, value, known
-        value, known = (value << 64) | bits.deep(), known + 64
+            return False, value, known_bits
+        value, known_bits = (value << 64) | bits.deep(), known_bits + 64
 
 
 class Inversion:
@@ -62,7 +62,7 @@ class Inversion:
     cumulative
         ``cumulative(k, b)`` gives integer bounds of ``2**b P(outcome <= k)``.
     outcomes
-        How many outcomes there are; None for an unbounded law, whose tail is then extended when it is drawn.
+        The number of outcomes; None for an unbounded law, whose tail is extended when it is drawn.
     """
 
     def __init__(self, cumulative: Callable[[int, int], Interval], outcomes: int | None) -> None:
@@ -73,12 +73,12 @@ class Inversion:
             thresholds.append(min(self._floor(len(thresholds)), 2**64 - 1))
             if outcomes is None and thresholds[-1] == 2**64 - 1:
                 break  # less than 2^-64 is left
-        #: floor(2^64 P(outcome <= k)); a last threshold of exactly 1 is written 2^64 - 1 and decided as a tie.
+        #: floor(2^64 P(outcome <= k)); a last threshold of exactly 1 is stored as 2^64 - 1 and decided as a tie.
         self.thresholds = np.array(thresholds, dtype=np.uint64)
         self.lookup = self._make_lookup()
 
     def _floor(self, k: int) -> int:
-        """floor(2^64 P(outcome <= k)), from bounds refined until both ends agree."""
+        """Return floor(2^64 P(outcome <= k)), from bounds refined until both ends agree."""
         bits = 128
         while True:
             low, high = self._cumulative(k, bits)
@@ -89,7 +89,7 @@ class Inversion:
                 raise ArithmeticError("the bounds of a threshold do not close")
 
     def _make_lookup(self) -> NDArray[np.int16]:
-        """The outcome for each value of the first 16 bits, or UNDECIDED.
+        """Return the outcome for each value of the first 16 bits, or UNDECIDED.
 
         The word c stands for numbers in [c, c + 1) 2^-16. It decides when no threshold can lie inside. A threshold
         whose floor equals c 2^48 may, since it is known only to lie in [floor, floor + 1] 2^-64.
@@ -103,14 +103,14 @@ class Inversion:
         return np.where(decided, passed_before, UNDECIDED).astype(np.int16)
 
     def decide(self, words: NDArray[np.uint16], rest: NDArray[np.uint64], bits: Bits) -> IntArray:
-        """The outcomes for words that the lookup leaves open, given 64 more bits for each."""
+        """Return the outcomes for words that the lookup does not decide, given 64 more bits for each."""
         outcome, tied = self.compare(words, rest)
         for k in np.flatnonzero(tied).tolist():
             outcome[k] = self.decide_exactly(int(words[k]), int(rest[k]), bits)
         return outcome
 
     def compare(self, words: NDArray[np.uint16], rest: NDArray[np.uint64]) -> tuple[IntArray, BoolArray]:
-        """The outcomes by the first 64 bits, and which of them those do not decide."""
+        """Return the outcomes by the first 64 bits, and a mask of those that these bits do not decide."""
         value = (words.astype(np.uint64) << np.uint64(48)) | (rest >> np.uint64(16))
         outcome = np.searchsorted(self.thresholds, value, side="right").astype(np.int64)
         tied = np.searchsorted(self.thresholds, value, side="left") != outcome
@@ -119,11 +119,11 @@ class Inversion:
         return outcome, tied
 
     def decide_exactly(self, word: int, rest: int, bits: Bits) -> int:
-        """The outcome for 16 + 64 bits that tie with a threshold, with as many more as it takes."""
-        value, known = (word << 64) | rest, 80
+        """Return the outcome for 16 + 64 bits that tie with a threshold, with as many more bits as necessary."""
+        value, known_bits = (word << 64) | rest, 80
         k = int(np.searchsorted(self.thresholds, np.uint64(value >> 16), side="left"))
         while self._outcomes is None or k < self._outcomes - 1:
-            below, value, known = is_below(value, known, lambda b, k=k: self._cumulative(k, b), bits)  # type: ignore[misc]
+            below, value, known_bits = is_below(value, known_bits, lambda b, k=k: self._cumulative(k, b), bits)  # type: ignore[misc]
             if below:
                 return k
             k += 1
@@ -131,10 +131,10 @@ class Inversion:
 
 
 def draw_independent(inversions: Sequence[Inversion], size: int, bits: Bits) -> IntArray:
-    """``size`` rows of independent outcomes, one column per inversion.
+    """Return ``size`` rows of independent outcomes, one column per inversion.
 
-    The words of one row lie together in the main stream, and open places are settled row by row, so that the result
-    does not depend on how many rows are drawn at a time.
+    The words of one row are adjacent in the main stream, and undecided outcomes are settled row by row, so that the
+    result does not depend on the number of rows drawn at a time.
     """
     words = bits.main(size * len(inversions), np.uint16).reshape(size, len(inversions))
     outcomes = np.empty(words.shape, np.int64)

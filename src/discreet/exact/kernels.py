@@ -4,8 +4,8 @@ A kernel gives the probability of each report for each truth, both by index. Six
 
 ==============  ============================================================================================
 ``Table``        any exact weights, row by row (:mod:`.tables`)
-``Noise``        truth plus integer noise, clamped or not; own laws for the smallest truths if need be
-``Response``     keep the truth with some probability, else report any other value, all alike (k-RR, uniform)
+``Noise``        truth plus integer noise, clamped or not; separate laws for the smallest truths if needed
+``Response``     keep the truth with some probability, else report any other value uniformly (k-RR, uniform)
 ``Lattice``      truth plus noise in two dimensions, on a map (:mod:`.lattice`)
 ``Projective``   points of the truth's hyperplane more often than others: many values (:mod:`.projective`)
 ``Product``      several of these at once, each with its own truth and report (:mod:`.products.kernel`)
@@ -38,8 +38,8 @@ from .rationals import read_integer, show_integer
 from .sampling import NoiseSampler, ResponseSampler, Sampler
 from .tables import Table, refuse_large
 
-#: Reports of noise spread wider than this are looked up one by one.
-WIDEST = 1 << 22
+#: Maximum width of reports that are computed as one range; wider ones are computed one by one.
+MAX_RANGE_WIDTH = 1 << 22
 
 
 # ------------------------------------------------------------------------------------------------ noise
@@ -47,44 +47,44 @@ WIDEST = 1 << 22
 
 @dataclass(frozen=True)
 class Noise(Kernel):
-    """Report = truth + Z, clamped to a range if one is given.
+    """The kernel of report = truth + Z, clamped to a range if one is given.
 
     Parameters
     ----------
     law
-        The law of the noise Z for every truth that has no law of its own.
+        The law of the noise Z for every truth without a separate law.
     truths
-        The least and the largest truth; None where there is none.
+        The least and the largest truth; None for an infinite end.
     clamp
-        Reports below the first or above the second are moved there; None where reports are free.
-    own
-        Finite laws for the smallest truths: ``own[k]`` for truth ``truths[0] + k``.
+        Reports below the first or above the second are moved there; None for an end without a clamp.
+    first_laws
+        Finite laws for the smallest truths: ``first_laws[k]`` for truth ``truths[0] + k``.
     """
 
     law: Law
     truths: tuple[int | None, int | None] = (None, None)
     clamp: tuple[int | None, int | None] = (None, None)
-    own: tuple[Finite, ...] = ()
+    first_laws: tuple[Finite, ...] = ()
     stays_near: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         low, high = self.clamp
         if low is not None and high is not None and low >= high:
             raise InvalidInput(f"a clamp needs low < high; got {self.clamp}.", argument="clamp", given=self.clamp)
-        if self.own and not self.law.rational:
+        if self.first_laws and not self.law.rational:
             raise InvalidInput(
-                f"own laws for the smallest truths cannot stand beside the {self.law.name}.", argument="own"
+                f"own laws for the smallest truths cannot stand beside the {self.law.name}.", argument="first_laws"
             )
-        if self.own and self.truths[0] is None:
-            raise InvalidInput("own laws for the smallest truths need a smallest truth.", argument="own")
+        if self.first_laws and self.truths[0] is None:
+            raise InvalidInput("own laws for the smallest truths need a smallest truth.", argument="first_laws")
 
     def law_at(self, truth: int) -> Law:
-        """The law of the noise added to this truth."""
-        if self.own:
+        """Return the law of the noise added to this truth."""
+        if self.first_laws:
             assert self.truths[0] is not None
             k = truth - self.truths[0]
-            if 0 <= k < len(self.own):
-                return self.own[k]
+            if 0 <= k < len(self.first_laws):
+                return self.first_laws[k]
         return self.law
 
     def probability(self, i: int, j: int) -> Fraction:
@@ -102,7 +102,7 @@ class Noise(Kernel):
         return self.law.rational
 
     def approximate(self, i: int, j: int) -> float:
-        """P(report j | truth i) as a double, also where it is irrational."""
+        """Return P(report j | truth i) as a double, also if it is irrational."""
         law, (low, high) = self.law_at(i), self.clamp
         if (low is not None and j < low) or (high is not None and j > high):
             return 0.0
@@ -113,7 +113,7 @@ class Noise(Kernel):
         return float(law.floats(j - i, j - i)[0])
 
     def _range(self, purpose: str) -> tuple[int, int]:
-        """The number of truths and the least truth, if this is a square finite kernel."""
+        """Return the number of truths and the least truth, if this is a square finite kernel."""
         if None in self.truths or self.clamp != self.truths:
             raise Unsupported(
                 f"{purpose} needs finitely many counts, and this noise is unbounded.",
@@ -131,7 +131,7 @@ class Noise(Kernel):
                 f"the probabilities of the {self.law.name} are not rational, so it has no exact table.",
                 "Use its matrix of floats.",
             )
-        if isinstance(self.law, GeometricTails) and not self.own:
+        if isinstance(self.law, GeometricTails) and not self.first_laws:
             return _geometric_table(self.law, size)
         fractions: dict[Fraction, int] = {}
         codes = np.empty((size, size), np.int32)
@@ -168,7 +168,7 @@ class Noise(Kernel):
 
     @cached_property
     def _end_masses(self) -> tuple[FloatArray, FloatArray]:
-        """P(clamped to the least report) and P(clamped to the largest), for each truth."""
+        """The probabilities of reports clamped to the least and to the largest one, for each truth."""
         size, _ = self._range("this")
         law = self.law
         if isinstance(law, GeometricTails):
@@ -182,12 +182,12 @@ class Noise(Kernel):
         size, _ = self._range("forward")
         heads, tails = self._end_masses
         shared = np.array(distribution, float)
-        shared[: len(self.own)] = 0.0
+        shared[: len(self.first_laws)] = 0.0
         reports = np.empty(size)
         reports[1:-1] = self._convolve(shared)[1:-1]
         reports[0], reports[-1] = shared @ heads, shared @ tails
-        for x, law in enumerate(self.own[:size]):
-            np.add.at(reports, self._places(x, law), distribution[x] * law.floats(*law.support))
+        for x, law in enumerate(self.first_laws[:size]):
+            np.add.at(reports, self._reports_of(x, law), distribution[x] * law.floats(*law.support))
         return reports
 
     def backward(self, values: FloatArray) -> FloatArray:
@@ -196,16 +196,16 @@ class Noise(Kernel):
         middle = np.zeros(size)
         middle[1:-1] = values[1:-1]
         means = heads * values[0] + self._convolve(middle[::-1])[::-1] + tails * values[-1]
-        for x, law in enumerate(self.own[:size]):
-            means[x] = law.floats(*law.support) @ values[self._places(x, law)]
+        for x, law in enumerate(self.first_laws[:size]):
+            means[x] = law.floats(*law.support) @ values[self._reports_of(x, law)]
         return np.asarray(means)
 
-    def _places(self, x: int, law: Finite) -> IntArray:
-        """Where each outcome of a truth's own law is reported."""
+    def _reports_of(self, x: int, law: Finite) -> IntArray:
+        """Return the report for each outcome of the law of a truth."""
         return np.clip(np.arange(law.low, law.high + 1) + x, 0, self._range("this")[0] - 1)
 
     def _convolve(self, distribution: FloatArray) -> FloatArray:
-        """sum_x distribution[x] P(Z = y - x) for y in the range."""
+        """Return sum_x distribution[x] P(Z = y - x) for y in the range."""
         if isinstance(self.law, GeometricTails):
             from scipy.signal import lfilter
 
@@ -226,15 +226,15 @@ class Noise(Kernel):
             from scipy.signal import oaconvolve
 
             whole = oaconvolve(distribution, weights[first : last + 1])
-            if distribution.min() >= 0:  # the transform leaves dust on either side of zero
+            if distribution.min() >= 0:  # the transform leaves tiny errors on either side of zero
                 np.maximum(whole, 0.0, out=whole)
         return np.asarray(np.pad(whole, (first, 2 * reach - last))[reach : 2 * reach + 1])
 
     def block(self, truths: IntArray, reports: IntArray) -> FloatArray:
-        """Row by row from the law of the noise; reports at an end of a clamped range hold everything beyond it."""
+        """Return rows from the law of the noise; reports at an end of a clamped range include all beyond it."""
         least, largest = int(reports.min()), int(reports.max())
-        places = reports - least
-        wide = largest - least > WIDEST
+        offsets = reports - least
+        wide = largest - least > MAX_RANGE_WIDTH
         ends = [k for k, j in enumerate(reports.tolist()) if j in self.clamp]
         rows = np.empty((len(truths), len(reports)))
         for row, i in zip(rows, truths.tolist(), strict=True):
@@ -242,7 +242,7 @@ class Noise(Kernel):
             if wide:
                 row[:] = [law.floats(j - i, j - i)[0] for j in reports.tolist()]
             else:
-                row[:] = law.floats(least - i, largest - i)[places]
+                row[:] = law.floats(least - i, largest - i)[offsets]
             for k in ends:
                 row[k] = self.approximate(i, int(reports[k]))
         return rows
@@ -253,7 +253,7 @@ class Noise(Kernel):
 
     @property
     def geometric_ratio(self) -> Fraction | None:
-        if self.own or not isinstance(self.law, GeometricTails):
+        if self.first_laws or not isinstance(self.law, GeometricTails):
             return None
         return self.law.ratio if self.law == GeometricTails.two_sided(self.law.ratio) else None
 
@@ -269,17 +269,17 @@ class Noise(Kernel):
             "law": self.law.to_json(),
             "truths": list(self.truths),
             "clamp": list(self.clamp),
-            **({"own": [law.to_json() for law in self.own]} if self.own else {}),
+            **({"own": [law.to_json() for law in self.first_laws]} if self.first_laws else {}),
         }
 
 
 def _powers(ratio: Fraction, count: int) -> FloatArray:
-    """1, ratio, ratio^2, ..., each correct to a few units in the last place."""
+    """Return 1, ratio, ratio^2, ..., each correct to a few units in the last place."""
     return np.asarray(np.exp(np.maximum(np.arange(count) * float_log(ratio), -745.2)))
 
 
 def _until_zero(falling: Callable[[int], float], size: int) -> FloatArray:
-    """The values at 0, 1, ... of a function that falls, and stays at zero once it is there."""
+    """Return the values at 0, 1, ... of a function that falls until it is zero."""
     values = np.zeros(size)
     for k in range(size):
         values[k] = falling(k)
@@ -289,21 +289,21 @@ def _until_zero(falling: Callable[[int], float], size: int) -> FloatArray:
 
 
 def _head(law: Law, z: int) -> float:
-    """P(Z <= z) as a double, without subtracting nearly equal numbers (every law is symmetric or rational)."""
+    """Return P(Z <= z) as a double, without subtracting nearly equal numbers (laws are symmetric or rational)."""
     return law.float_tail(-z) if law.symmetric else float(1 - law.upper(z + 1))
 
 
 def _geometric_table(law: GeometricTails, size: int) -> Table:
-    """The table of clamped geometric noise on 0..size-1, with integers only.
+    """Return the table of clamped geometric noise on 0..size-1, with integers only.
 
-    Places hold the mass of their noise, the first and last columns a whole tail. All of them are a few fractions times
-    a power of the ratio p/q, over one denominator times q^(size-2); a row is the whole law, so it adds up to that.
+    Entries have the mass of their noise, the first and last columns a whole tail. All are a few fractions times a power
+    of the ratio p/q, over one denominator times q^(size-2); a row is the whole law, so it adds up to that.
     """
     p, q = law.ratio.numerator, law.ratio.denominator
     step, side, whole = law.side * (1 - law.ratio), law.side, (1 + law.atom) / 2
     scale = math.lcm(step.denominator, side.denominator, whole.denominator, law.atom.denominator)
-    most = size - 2
-    powers = [p**k * q ** (most - k) for k in range(most + 1)]  # ratio^k, times q^most
+    largest_power = size - 2
+    powers = [p**k * q ** (largest_power - k) for k in range(largest_power + 1)]  # ratio^k, times q^most
 
     def times(share: Fraction) -> int:
         return share.numerator * (scale // share.denominator)
@@ -318,7 +318,7 @@ def _geometric_table(law: GeometricTails, size: int) -> Table:
 
 
 class _ShiftSampler:
-    """Draws the noise of a :class:`Noise` kernel, adds it and clamps."""
+    """The sampler of a :class:`Noise` kernel: draw the noise, add it and clamp."""
 
     def __init__(self, kernel: Noise) -> None:
         self._kernel = kernel
@@ -330,11 +330,11 @@ class _ShiftSampler:
         return NoiseSampler(self._kernel.law)
 
     @cached_property
-    def _own(self) -> list[NoiseSampler]:
-        return [NoiseSampler(law) for law in self._kernel.own]
+    def _first_samplers(self) -> list[NoiseSampler]:
+        return [NoiseSampler(law) for law in self._kernel.first_laws]
 
     def draw(self, truths: Array, bits: Bits) -> Array:
-        noise = self._draw_mixed(truths, bits) if self._kernel.own else self._shared.draw(len(truths), bits)
+        noise = self._draw_mixed(truths, bits) if self._kernel.first_laws else self._shared.draw(len(truths), bits)
         reports: IntArray = noise.astype(np.int64)
         reports += truths.astype(np.int64, copy=False)
         if self._low is not None or self._high is not None:
@@ -342,9 +342,9 @@ class _ShiftSampler:
         return reports
 
     def _draw_mixed(self, truths: Array, bits: Bits) -> Array:
-        """Each truth by the law that is its own, with one word of the main stream each, as for a single law."""
-        numbers = np.minimum(truths.astype(np.int64) - self._first, len(self._own))
-        if not self._shared.by_lookup:  # a wide geometric beside own laws: rare, and drawn one by one
+        """Return the noise of each truth by its law, with one word of the main stream each, as for a single law."""
+        numbers = np.minimum(truths.astype(np.int64) - self._first, len(self._first_samplers))
+        if not self._shared.by_lookup:  # a wide geometric next to separate laws: rare, and drawn one by one
             return np.array([self._sampler(k).draw_one(bits) for k in numbers.tolist()], np.int64)
         words = bits.main(len(truths), np.uint16)
         noise: IntArray = self._lookups[numbers, words].astype(np.int64)
@@ -356,13 +356,13 @@ class _ShiftSampler:
 
     @cached_property
     def _lookups(self) -> Array:
-        return np.stack([sampler.values for sampler in [*self._own, self._shared]])
+        return np.stack([sampler.values for sampler in [*self._first_samplers, self._shared]])
 
     def _sampler(self, number: int) -> NoiseSampler:
-        return self._own[number] if number < len(self._own) else self._shared
+        return self._first_samplers[number] if number < len(self._first_samplers) else self._shared
 
     def draw_one(self, truth: int, bits: Bits) -> int:
-        sampler = self._sampler(truth - self._first) if self._kernel.own else self._shared
+        sampler = self._sampler(truth - self._first) if self._kernel.first_laws else self._shared
         report = truth + sampler.draw_one(bits)
         if self._low is not None and report < self._low:
             return self._low
@@ -376,7 +376,7 @@ class _ShiftSampler:
 
 @dataclass(frozen=True)
 class Response(Kernel):
-    """Report the truth with weight ``stay`` and each of the other ``size - 1`` values with weight ``other``.
+    """The kernel that reports the truth with weight ``stay`` and each of ``size - 1`` other values with ``other``.
 
     ``P(j | i) = stay / T if i == j else other / T`` with ``T = stay + (size - 1) other`` and stay >= other >= 0.
     """
@@ -442,8 +442,8 @@ class Response(Kernel):
     def share_variance(self) -> Fraction | None:
         if self.is_constant:
             return None
-        own, other = Fraction(self.stay, self.total), Fraction(self.other, self.total)
-        return other * (1 - other) / (own - other) ** 2
+        hit, other = Fraction(self.stay, self.total), Fraction(self.other, self.total)
+        return other * (1 - other) / (hit - other) ** 2
 
     def reports_fill(self, size: int | None, ends: Ends | None) -> bool:
         return self.size == size
@@ -461,7 +461,7 @@ class Response(Kernel):
 
 
 def kernel_from(description: dict[str, Any]) -> Kernel:
-    """The kernel with this description (the inverse of ``to_json``)."""
+    """Return the kernel with this description (the inverse of ``to_json``)."""
     kind = description.get("kernel")
     if kind == "table":
         palette = [read_integer(w) for w in description["palette"]]
@@ -470,13 +470,13 @@ def kernel_from(description: dict[str, Any]) -> Kernel:
             raise InvalidInput("the codes of a table must be a matrix of positions in its palette.", argument="codes")
         return Table.from_codes(palette, codes)
     if kind == "noise":
-        own = []
+        first_laws = []
         for law in map(law_from, description.get("own", [])):
             if not isinstance(law, Finite):
                 raise InvalidInput.must_be("a truth's own law", "finite", InWords(law.name))
-            own.append(law)
+            first_laws.append(law)
         truths, clamp = description["truths"], description["clamp"]
-        return Noise(law_from(description["law"]), (truths[0], truths[1]), (clamp[0], clamp[1]), tuple(own))
+        return Noise(law_from(description["law"]), (truths[0], truths[1]), (clamp[0], clamp[1]), tuple(first_laws))
     if kind == "response":
         return Response(description["size"], read_integer(description["stay"]), read_integer(description["other"]))
     if kind == "lattice":

@@ -1,8 +1,8 @@
 """Noise on a map: one exact law of displacements, shared by all cells.
 
 A mechanism on a 300 x 300 map has 8 billion probabilities but only 90,000 different displacements up to reflection.
-:class:`Lattice` keeps the integer weight of each displacement and what happens at the border, and answers everything
-else from that: single probabilities, products with vectors (by Fourier transform), and exact samples.
+:class:`Lattice` stores the integer weight of each displacement and the rule at the border, and derives all answers from
+them: single probabilities, products with vectors (by Fourier transform), and exact samples.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ from .tables import Table
 
 Border = Literal["remap", "normalise"]
 
-#: The exact table of all pairs of cells is written out up to this many cells.
-LARGEST_TABLE = 2500
+#: Maximum number of cells for an exact table of all pairs.
+MAX_TABLE_CELLS = 2500
 
-#: The float matrix of all pairs of cells is written out up to this many cells (half a gigabyte).
-LARGEST_MATRIX = 8192
+#: Maximum number of cells for a float matrix of all pairs (half a gigabyte).
+MAX_MATRIX_CELLS = 8192
 
-#: Displacements that are less likely than this, all of them together, are below what Fourier transforms resolve.
-UNRESOLVED = 2.0**-58
+#: Probability of far displacements, in total, below which Fourier transforms cannot resolve them.
+UNRESOLVED_MASS = 2.0**-58
 
-#: Transforms of fields with at least so many places use so many threads.
-LARGE_FIELD, THREADS = 1 << 18, 2
+#: Least number of points of a field that is transformed with several threads, and their number.
+MIN_THREADED_POINTS, THREADS = 1 << 18, 2
 
-#: Up to this many cells a product with the matrix is faster than Fourier transforms (measured), and more precise.
-DENSE_CELLS = 1000
+#: Maximum number of cells for products with the matrix: they are then faster than Fourier transforms (measured), and
+#: more precise.
+MAX_DENSE_CELLS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,16 +91,16 @@ class Lattice(Kernel):
 
     @classmethod
     def from_weights(cls, weights: Sequence[Sequence[int]] | Array, border: Border) -> Lattice:
-        """A lattice from integer weights, one row for each row displacement 0, 1, ..., rows - 1."""
-        listed = [[int(w) for w in row] for row in weights]
-        if len({len(row) for row in listed}) != 1:
+        """Return a lattice from integer weights, one row for each row displacement 0, 1, ..., rows - 1."""
+        rows = [[int(w) for w in row] for row in weights]
+        if len({len(row) for row in rows}) != 1:
             raise InvalidInput(
                 "every row of weights needs the same length, one weight for each column displacement.",
                 argument="weights",
             )
-        palette = sorted({w for row in listed for w in row})
+        palette = sorted({w for row in rows for w in row})
         number = {w: k for k, w in enumerate(palette)}
-        return cls(tuple(palette), np.array([[number[w] for w in row] for row in listed], np.int32), border)
+        return cls(tuple(palette), np.array([[number[w] for w in row] for row in rows], np.int32), border)
 
     # -------------------------------------------------------------------------------------------- the law
 
@@ -146,7 +147,7 @@ class Lattice(Kernel):
         return sums
 
     def probability(self, i: int, j: int) -> Fraction:
-        """P(report j | truth i), exactly."""
+        """Return P(report j | truth i), exactly."""
         (row, col), (to_row, to_col) = divmod(i, self.cols), divmod(j, self.cols)
         if self.border == "normalise":
             weight = self.palette[self.codes[abs(row - to_row), abs(col - to_col)]]
@@ -155,24 +156,24 @@ class Lattice(Kernel):
         return Fraction(sum(part.ravel().tolist()), self.total)
 
     def _events(self) -> tuple[NDArray[np.object_], IntArray, IntArray]:
-        """The distinct weights of a report, and their number for each pair (true, reported) of rows and of columns."""
+        """Return the distinct weights of reports, and their index for each pair (true, reported) on each axis."""
         remap = self.border == "remap"
         law = _with_tails(_with_tails(self.weights).T).T if remap else self.weights
         return law, _event_numbers(self.rows, remap), _event_numbers(self.cols, remap)
 
     def table(self) -> Table:
-        """The exact table of all pairs of cells."""
-        self._refuse_above(LARGEST_TABLE, "the exact table of all pairs of cells")
+        """Return the exact table of all pairs of cells."""
+        self._refuse_above(MAX_TABLE_CELLS, "the exact table of all pairs of cells")
         law, by_row, by_col = self._events()
         palette = sorted(set(law.ravel().tolist()))
         number = {w: k for k, w in enumerate(palette)}
         codes = np.array([[number[w] for w in row] for row in law.tolist()], np.int32)
-        places = codes[by_row[:, None, :, None], by_col[None, :, None, :]]
-        return Table.from_codes(palette, places.reshape(self.shape))
+        entries = codes[by_row[:, None, :, None], by_col[None, :, None, :]]
+        return Table.from_codes(palette, entries.reshape(self.shape))
 
     def matrix(self) -> FloatArray:
-        """The probabilities as doubles, each correct to within a few units in the last place."""
-        self._refuse_above(LARGEST_MATRIX, "the matrix of all pairs of cells")
+        """Return the probabilities as doubles, each correct to within a few units in the last place."""
+        self._refuse_above(MAX_MATRIX_CELLS, "the matrix of all pairs of cells")
         law, by_row, by_col = self._events()
         values = _quotients(law, self.total)[by_row[:, None, :, None], by_col[None, :, None, :]].reshape(self.shape)
         if self.border == "normalise":
@@ -180,8 +181,8 @@ class Lattice(Kernel):
         return values
 
     def block(self, truths: IntArray, reports: IntArray) -> FloatArray:
-        """P(report | truth) as doubles for chosen cells only: a row for each truth, a column for each report."""
-        if self.size <= DENSE_CELLS:
+        """Return P(report | truth) as doubles for these cells only: a row for each truth, a column for each report."""
+        if self.size <= MAX_DENSE_CELLS:
             rows = self._dense if len(truths) == self.size else self._dense.take(truths, 0)
             return rows if len(reports) == self.size else rows.take(reports, 1)
         law, by_row, by_col = self._float_events
@@ -224,28 +225,28 @@ class Lattice(Kernel):
         return min(self.palette) / self.total
 
     def forward(self, distribution: FloatArray) -> FloatArray:
-        """The distribution of reports when truths have this one: ``p @ matrix()``, without the matrix.
+        """Return the distribution of reports when truths have this one: ``p @ matrix()``, without the matrix.
 
         With Fourier transforms (above 1000 cells) the error is about 1e-16 times the largest entry, not relative to
-        each entry; for p >= 0, entries are at least what the smallest probability makes of p, so they stay positive.
+        each entry; for p >= 0, entries are at least the smallest probability times the sum of p, so they stay positive.
         """
         p = np.asarray(distribution, np.float64)
-        if self.size <= DENSE_CELLS:
+        if self.size <= MAX_DENSE_CELLS:
             return np.asarray(p @ self._dense)
         images = (p if self.border == "remap" else p / self._shares).reshape(*p.shape[:-1], *self.codes.shape)
-        moved = self._convolution(images)
+        spread = self._convolution(images)
         if self.border == "remap":
             for axis, n, reach in zip((-2, -1), self.codes.shape, self._convolution.reach, strict=True):
-                moved = _clamped(moved, axis, n, reach)
-        return self._at_least(moved[..., : self.rows, : self.cols].reshape(p.shape), p)
+                spread = _clamped(spread, axis, n, reach)
+        return self._at_least(spread[..., : self.rows, : self.cols].reshape(p.shape), p)
 
     def backward(self, values: FloatArray) -> FloatArray:
-        """For each truth, the expectation of these values of the reports: ``matrix() @ v``, without the matrix.
+        """Return, for each truth, the expectation of these values of the reports: ``matrix() @ v``, without the matrix.
 
         The error is as in :meth:`forward`.
         """
         v = np.asarray(values, np.float64)
-        if self.size <= DENSE_CELLS:
+        if self.size <= MAX_DENSE_CELLS:
             return np.asarray(v @ self._dense.T)
         images = v.reshape(*v.shape[:-1], *self.codes.shape)
         rows, cols = self.rows, self.cols
@@ -254,13 +255,13 @@ class Lattice(Kernel):
         else:
             top, left = self._convolution.reach
             outside = [(0, 0)] * (v.ndim - 1) + [(top, top), (left, left)]
-            moved = self._convolution.apply(np.pad(images, outside, mode="edge"))
-            means = moved[..., top : top + rows, left : left + cols].reshape(v.shape)
+            spread = self._convolution.apply(np.pad(images, outside, mode="edge"))
+            means = spread[..., top : top + rows, left : left + cols].reshape(v.shape)
         return self._at_least(means, v)
 
-    def _at_least(self, result: FloatArray, given: FloatArray) -> FloatArray:
-        if given.size and given.min() >= 0:
-            np.maximum(result, self._least_share * given.sum(-1, keepdims=True), out=result)
+    def _at_least(self, result: FloatArray, vector: FloatArray) -> FloatArray:
+        if vector.size and vector.min() >= 0:
+            np.maximum(result, self._least_share * vector.sum(-1, keepdims=True), out=result)
         return result
 
     # -------------------------------------------------------------------------------------------- samples
@@ -269,12 +270,12 @@ class Lattice(Kernel):
         return self.size == size
 
     def sampler(self) -> LatticeSampler | AliasSampler:
-        """Draws reports from exactly this law."""
+        """Return the sampler that draws reports from exactly this law."""
         if self.border == "remap":
             return LatticeSampler(self)
-        if self.size > LARGEST_TABLE:
+        if self.size > MAX_TABLE_CELLS:
             raise Unsupported(
-                f"{arg('border', 'normalise')} is sampled for up to {LARGEST_TABLE} cells; this grid has "
+                f"{arg('border', 'normalise')} is sampled for up to {MAX_TABLE_CELLS} cells; this grid has "
                 f"{self.size}. Use "
                 f"{arg('border', 'remap')}, which is sampled on any grid (drawing again until the report falls "
                 "inside would "
@@ -285,7 +286,7 @@ class Lattice(Kernel):
     # -------------------------------------------------------------------------------------------- files
 
     def to_json(self) -> dict[str, Any]:
-        """The exact parameters as plain JSON values; :meth:`from_json` reads them back."""
+        """Return the exact parameters as plain JSON values; :meth:`from_json` reads them back."""
         return {
             "kernel": self.name,
             "border": self.border,
@@ -295,7 +296,7 @@ class Lattice(Kernel):
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Lattice:
-        """The lattice with these parameters."""
+        """Return the lattice with these parameters."""
         try:
             palette = tuple(int(w, 16) for w in description["weights"])
             return cls(palette, np.array(description["codes"], np.int32), description["border"])
@@ -306,7 +307,7 @@ class Lattice(Kernel):
 
 
 class LatticeSampler:
-    """Draws a displacement, the same law for every cell, and clamps: the work does not depend on the place."""
+    """The sampler of a lattice: a displacement with the same law for every cell, clamped, in the same time for all."""
 
     def __init__(self, lattice: Lattice) -> None:
         self._rows, self._cols = lattice.rows, lattice.cols
@@ -314,7 +315,7 @@ class LatticeSampler:
         self._alias = AliasSampler(Table.from_codes(lattice.palette, law))
 
     def draw(self, truths: Array, bits: Bits) -> IntArray:
-        """One report for each true cell."""
+        """Return one report for each true cell."""
         truths = np.asarray(truths, np.int64)
         moves = self._alias.draw(np.zeros(len(truths), np.int64), bits).astype(np.int64)
         down, right = np.divmod(moves, 2 * self._cols - 1)
@@ -324,7 +325,7 @@ class LatticeSampler:
         return np.asarray(np.clip(rows, 0, self._rows - 1) * self._cols + np.clip(cols, 0, self._cols - 1))
 
     def draw_one(self, truth: int, bits: Bits) -> int:
-        """One report."""
+        """Return one report."""
         down, right = divmod(int(self._alias.draw_one(0, bits)), 2 * self._cols - 1)
         row, col = divmod(truth, self._cols)
         row = min(max(row + down - (self._rows - 1), 0), self._rows - 1)
@@ -336,29 +337,29 @@ class LatticeSampler:
 
 
 def _clamping(n: int, x: int, y: int) -> slice:
-    """The sizes of the displacements from x that clamp to y, on an axis of n cells."""
+    """Return the sizes of the displacements from x that clamp to y, on an axis of n cells."""
     if n > 1 and y in (0, n - 1):
         return slice(abs(y - x), n)
     return slice(abs(y - x), abs(y - x) + 1)
 
 
 def _clamped(field: FloatArray, axis: int, n: int, reach: int) -> FloatArray:
-    """The n places of a field that begin at ``reach``, with what lies before and after them added to the ends."""
-    lines = np.moveaxis(field, axis, 0)  # a view: what is added to it is added to the field
+    """Return the n lines of a field from ``reach`` on, with all before and after them added to the ends."""
+    lines = np.moveaxis(field, axis, 0)  # a view: additions to it change the field
     lines[reach] += lines[:reach].sum(0)
     lines[reach + n - 1] += lines[reach + n : n + 2 * reach].sum(0)
     return np.moveaxis(lines[reach : reach + n], 0, axis)
 
 
 def _with_tails(weights: NDArray[np.object_]) -> NDArray[np.object_]:
-    """The weights of single displacements 0..n-2, then those of "at least k" for k = 0..n-1, along the first axis."""
+    """Return the weights of displacements 0..n-2, then those of "at least k" for k = 0..n-1, along the first axis."""
     if len(weights) == 1:
         return weights
     return np.concatenate([weights[:-1], np.cumsum(weights[::-1], axis=0)[::-1]])
 
 
 def _event_numbers(n: int, remap: bool) -> IntArray:
-    """For each pair (true, reported) on an axis of n cells: how far apart, or its place in :func:`_with_tails`."""
+    """Return the distance, or the index in :func:`_with_tails`, for each pair (true, reported) on an axis."""
     gap = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
     if remap and n > 1:
         gap[:, [0, -1]] += n - 1
@@ -369,7 +370,7 @@ def _event_numbers(n: int, remap: bool) -> IntArray:
 
 
 def _mirrored(quadrant: Array) -> Array:
-    """All displacements -(n-1)..n-1 on both axes, from the non-negative ones."""
+    """Return all displacements -(n-1)..n-1 on both axes, from the non-negative ones."""
     rows, cols = (np.abs(np.arange(1 - n, n)) for n in quadrant.shape)
     return np.asarray(quadrant[np.ix_(rows, cols)])
 
@@ -382,8 +383,8 @@ class _Convolution:
     """Convolution of images with a law of displacements that is symmetric in both axes, by Fourier transform.
 
     With ``outside`` the images are moved to the middle of a field that is wider by the law's reach on every side, so
-    that every displacement lands on it; without, what leaves the image is lost. Displacements beyond the reach, all of
-    them together less likely than a transform resolves, are counted at the reach.
+    that every displacement ends on it; without, displacements off the image are lost. Displacements beyond the reach,
+    in total less likely than a transform resolves, are counted at the reach.
     """
 
     def __init__(self, quadrant: FloatArray, outside: bool) -> None:
@@ -399,12 +400,12 @@ class _Convolution:
         )
         window = np.zeros(self._size)
         window[np.ix_(np.arange(-down, down + 1), np.arange(-right, right + 1))] = _mirrored(quadrant)
-        self._threads = THREADS if window.size >= LARGE_FIELD else 1
+        self._threads = THREADS if window.size >= MIN_THREADED_POINTS else 1
         # The transform of a symmetric law is real.
         self._spectrum = np.ascontiguousarray(rfft2(window, workers=self._threads).real)
 
     def apply(self, field: FloatArray) -> FloatArray:
-        """A whole field convolved with the law, around the edges."""
+        """Return a whole field convolved with the law, around the edges."""
         from scipy.fft import irfft2, rfft2
 
         transform = rfft2(field, self._size, workers=self._threads)
@@ -412,7 +413,7 @@ class _Convolution:
         return np.asarray(irfft2(transform, self._size, workers=self._threads, overwrite_x=True))
 
     def __call__(self, images: FloatArray) -> FloatArray:
-        """Images placed on the field, and convolved."""
+        """Place images on the field, and convolve them."""
         rows, cols = images.shape[-2:]
         top, left = self._offset
         field = np.zeros((*images.shape[:-2], *self._size))
@@ -421,13 +422,13 @@ class _Convolution:
 
 
 def _reach(quadrant: FloatArray) -> int:
-    """The longest displacement along the first axis that has to be told from longer ones."""
+    """Return the longest displacement along the first axis that must be distinguished from longer ones."""
     mass = quadrant.sum(1)
     beyond = np.cumsum(mass[::-1])[::-1]
-    needed = np.flatnonzero(beyond > UNRESOLVED * beyond[0])
-    return int(needed[-1])
+    indices = np.flatnonzero(beyond > UNRESOLVED_MASS * beyond[0])
+    return int(indices[-1])
 
 
 def _cut(quadrant: FloatArray, reach: int) -> FloatArray:
-    """The law with all displacements beyond the reach along the first axis counted at the reach."""
+    """Return the law with all displacements beyond the reach along the first axis counted at the reach."""
     return np.concatenate([quadrant[:reach], quadrant[reach:].sum(0, keepdims=True)])

@@ -1,8 +1,8 @@
-"""Laws of integer noise, exactly.
+"""Exact laws of integer noise.
 
 A law answers every question by an interval of integers over a power of two: ``tail(z, bits)`` returns ``(low, high)``
-with ``low <= 2**bits P(Z >= z) <= high``. Where the probability is rational the sampler and the judge also get it as
-a fraction. No law is ever rounded: whoever needs more digits asks for more bits.
+with ``low <= 2**bits P(Z >= z) <= high``. If the probability is rational, the sampler and the judge also get it as a
+fraction. No law is ever rounded: callers that need more digits ask for more bits.
 
 =================  ==========================================================================================
 ``GeometricTails``  P(0) = atom, P(+-z) = (1-atom)/2 (1-ratio) ratio^(z-1): two-sided geometric, rounded Laplace
@@ -34,47 +34,47 @@ class Law(Protocol):
     """The distribution of an integer Z."""
 
     name: ClassVar[str]
-    #: Whether P(Z = z) is rational for every z.
+    #: True if P(Z = z) is rational for every z.
     rational: ClassVar[bool]
 
     @property
     def support(self) -> tuple[int | None, int | None]:
-        """The least and the largest value; None where there is none."""
+        """The least and the largest value; None for an infinite end."""
 
     @property
     def symmetric(self) -> bool:
-        """Whether Z and -Z have the same distribution."""
+        """True if Z and -Z have the same distribution."""
 
     def mass(self, z: int, bits: int) -> Interval:
-        """Bounds of 2^bits P(Z = z)."""
+        """Return bounds of 2^bits P(Z = z)."""
 
     def tail(self, z: int, bits: int) -> Interval:
-        """Bounds of 2^bits P(Z >= z)."""
+        """Return bounds of 2^bits P(Z >= z)."""
 
     def probability(self, z: int) -> Fraction:
-        """P(Z = z), for rational laws."""
+        """Return P(Z = z), for rational laws."""
 
     def upper(self, z: int) -> Fraction:
-        """P(Z >= z), for rational laws."""
+        """Return P(Z >= z), for rational laws."""
 
     def floats(self, low: int, high: int) -> FloatArray:
-        """P(Z = z) for z = low..high as doubles."""
+        """Return P(Z = z) for z = low..high as doubles."""
 
     def float_tail(self, z: int) -> float:
-        """P(Z >= z) as a double."""
+        """Return P(Z >= z) as a double."""
 
     def to_json(self) -> dict[str, Any]:
-        """The exact parameters, as plain JSON values."""
+        """Return the exact parameters, as plain JSON values."""
 
 
 def scaled(x: Fraction, bits: int) -> Interval:
-    """The integers around 2^bits x (equal when it is an integer)."""
+    """Return the integers around 2^bits x (equal when it is an integer)."""
     quotient, remainder = divmod(x.numerator << bits, x.denominator)
     return quotient, quotient + (remainder > 0)
 
 
 def power_bounds(base: Fraction, exponent: int, bits: int) -> Interval:
-    """Bounds of 2^bits base^exponent for 0 <= base <= 1, by repeated squaring with outward rounding."""
+    """Return bounds of 2^bits base^exponent for 0 <= base <= 1, by repeated squaring with outward rounding."""
     work = bits + 2 * exponent.bit_length() + 16
     low, high = scaled(base, work)
     low_power = high_power = 1 << work
@@ -111,12 +111,12 @@ class GeometricTails:
 
     @classmethod
     def two_sided(cls, alpha: Fraction) -> GeometricTails:
-        """P(Z = z) = (1 - alpha)/(1 + alpha) alpha^|z|."""
+        """Return the law P(Z = z) = (1 - alpha)/(1 + alpha) alpha^|z|."""
         return cls((1 - alpha) / (1 + alpha), alpha)
 
     @classmethod
     def laplace(cls, root: Fraction) -> GeometricTails:
-        """Laplace noise rounded to integers, with root = e^(-eps/2)."""
+        """Return the law of Laplace noise rounded to integers, with root = e^(-eps/2)."""
         return cls(1 - root, root * root)
 
     @property
@@ -137,7 +137,7 @@ class GeometricTails:
         return self.decay(self.side, z - 1, bits)
 
     def decay(self, factor: Fraction, steps: int, bits: int) -> Interval:
-        """Bounds of 2^bits factor ratio^steps: as narrow as can be while the power is not too long to write out."""
+        """Return bounds of 2^bits factor ratio^steps, as narrow as possible unless the power is very long."""
         if steps * self.ratio.denominator.bit_length() <= 4096:
             return scaled(factor * self.ratio**steps, bits)
         low, high = power_bounds(self.ratio, steps, bits)
@@ -153,7 +153,7 @@ class GeometricTails:
     def floats(self, low: int, high: int) -> FloatArray:
         z = np.abs(np.arange(low, high + 1))
         log_ratio = float_log(self.ratio)
-        # below the smallest double the probability is honestly zero as a double
+        # below the smallest double the probability is zero as a double
         side = float(self.side * (1 - self.ratio)) * np.exp(np.maximum((z - 1) * log_ratio, -745.2))
         return np.where(z == 0, float(self.atom), side)
 
@@ -167,7 +167,7 @@ class GeometricTails:
 
 
 def float_log(x: Fraction) -> float:
-    """log x as a double, accurate even where x is close to 1."""
+    """Return log x as a double, accurate even if x is close to 1."""
     return math.log1p(float(x - 1)) if 2 * x > 1 else math.log(float(x))
 
 
@@ -192,10 +192,10 @@ class Gaussian:
             raise InvalidInput.must_be("sigma2", "between 0.01 and 1e10", InWords(self.sigma2))
 
     def _weights(self, bits: int) -> tuple[list[int], list[int], Interval]:
-        """Tail sums of the weights exp(-z^2/2 sigma2), z >= 0, as bounds over 2^work, and of their sum over Z.
+        """Return tail sums of the weights exp(-z^2/2 sigma2), z >= 0, as bounds over 2^work, and of their sum over Z.
 
         Neighbouring weights have ratios exp(-(2z+1)/2 sigma2), which themselves shrink by exp(-1/sigma2): two integer
-        products a term. The list ends where a weight is below the resolution; what follows is bounded.
+        products per term. The list ends where a weight is below the resolution; the rest is bounded.
         """
         if bits not in self._sums:
             reach = math.isqrt(int(2 * self.sigma2 * (bits + 40))) + 2
@@ -258,7 +258,7 @@ class Gaussian:
         low, high = self.tail(z, 256)
         if low >> 64:
             return (low + high) / 2 / 2**256
-        terms = math.ceil(40 * self.sigma2 / z) + 1  # what follows them is less than e^-40 of the first
+        terms = math.ceil(40 * self.sigma2 / z) + 1  # the rest is less than e^-40 of the first
         return float(self.floats(z, z + terms).sum())
 
     def to_json(self) -> dict[str, Any]:
@@ -271,7 +271,7 @@ def _outward(x: Fraction, work: int, up: int) -> int:
 
 @dataclass(frozen=True)
 class Finite:
-    """Any integer weights on ``low, low + 1, ...``: ``P(Z = low + k) = weights[k] / sum(weights)``."""
+    """A law with any integer weights on ``low, low + 1, ...``: ``P(Z = low + k) = weights[k] / sum(weights)``."""
 
     low: int
     weights: tuple[int, ...]
@@ -339,7 +339,7 @@ class Finite:
 
 
 def law_from(description: dict[str, Any]) -> GeometricTails | Gaussian | Finite:
-    """The law with this description (the inverse of ``to_json``)."""
+    """Return the law with this description (the inverse of ``to_json``)."""
     kind = description.get("law")
     if kind == GeometricTails.name:
         return GeometricTails(Fraction(description["atom"]), Fraction(description["ratio"]))

@@ -1,8 +1,8 @@
 """Systems of linear equations with integer coefficients, solved exactly.
 
 The solution is found p-adically (Dixon 1982): the matrix is inverted modulo a prime, the solution is lifted to a high
-power of it, and fractions are read off. Every solution is multiplied out before it is returned, so nothing rests on
-the lifting being right.
+power of it, and fractions are read off. Every solution is multiplied out before it is returned, so its correctness
+does not depend on the lifting.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from .arrays import Array, IntArray
 
 IntegerMatrix = Array
 
-#: Products of two residues fit into 64 bits.
+#: The modulus: products of two residues fit into 64 bits.
 PRIME = (1 << 31) - 1
 
-#: Digits of this many bits are lifted at once: enough that few steps are needed, few enough that each is quick.
+#: Bits of the digits of the lifting: enough for few steps, few enough for fast ones.
 DIGIT_BITS = 496
 
 
@@ -27,7 +27,7 @@ class Singular(ArithmeticError):
 
 
 def solve(matrix: IntegerMatrix, right: list[int]) -> tuple[list[int], int]:
-    """Integers ``x`` and ``d > 0`` with ``matrix @ x = d * right``, in lowest terms together.
+    """Return integers ``x`` and ``d > 0`` with ``matrix @ x = d * right``, without a common divisor.
 
     Parameters
     ----------
@@ -49,16 +49,16 @@ def solve(matrix: IntegerMatrix, right: list[int]) -> tuple[list[int], int]:
     digits: list[IntegerMatrix] = []
     target = 2
     bound = _determinant_bits(matrix) + max(1, *(abs(v).bit_length() for v in right)) + size.bit_length()
-    most = 2 * bound // modulus.bit_length() + 3
-    while len(digits) < most:
+    max_digits = 2 * bound // modulus.bit_length() + 3
+    while len(digits) < max_digits:
         digit = inverse.dot(rest) % modulus
         rest = (rest - matrix.dot(digit)) // modulus
         digits.append(digit)
-        if len(digits) >= min(target, most):
+        if len(digits) >= min(target, max_digits):
             target = len(digits) * 2
-            found = _read_fractions(digits, modulus)
-            if found is not None and _solves(matrix, *found, right):
-                return found
+            solution = _read_fractions(digits, modulus)
+            if solution is not None and _solves(matrix, *solution, right):
+                return solution
     raise Singular("the equations have no unique solution.")
 
 
@@ -67,12 +67,12 @@ def _solves(matrix: IntegerMatrix, x: list[int], d: int, right: list[int]) -> bo
 
 
 def _determinant_bits(matrix: IntegerMatrix) -> int:
-    """At least the number of bits of any minor (Hadamard's bound)."""
+    """Return an upper bound of the bits of any minor (Hadamard's bound)."""
     return sum(max(1, sum(abs(v) for v in row).bit_length()) for row in matrix.tolist())
 
 
 def _lifted_inverse(matrix: IntegerMatrix) -> tuple[IntegerMatrix, int]:
-    """The inverse modulo a power of the prime, by Newton's iteration."""
+    """Return the inverse modulo a power of the prime, by Newton's iteration."""
     inverse = _inverse_modulo_prime(matrix).astype(object)
     modulus = PRIME
     identity2 = 2 * np.eye(len(matrix), dtype=np.int64).astype(object)
@@ -100,7 +100,7 @@ def _inverse_modulo_prime(matrix: IntegerMatrix) -> IntArray:
 
 
 def _read_fractions(digits: list[IntegerMatrix], modulus: int) -> tuple[list[int], int] | None:
-    """The vector of small fractions with one denominator that these digits are the expansion of, if there is one."""
+    """Return the small fractions with one denominator whose expansion these digits are, if they exist."""
     total = modulus ** len(digits)
     values = [_join([int(digit[k]) for digit in digits], modulus) for k in range(len(digits[0]))]
     half = math.isqrt(total // 2)
@@ -124,7 +124,7 @@ def _read_fractions(digits: list[IntegerMatrix], modulus: int) -> tuple[list[int
 
 
 def _join(digits: list[int], modulus: int) -> int:
-    """``digits[0] + digits[1] modulus + ...``, by halves."""
+    """Return ``digits[0] + digits[1] modulus + ...``, by halves."""
     if len(digits) == 1:
         return digits[0]
     middle = len(digits) // 2
@@ -132,7 +132,7 @@ def _join(digits: list[int], modulus: int) -> int:
 
 
 def _small_denominator(value: int, total: int, half: int) -> int | None:
-    """The least d > 0 for which ``value * d`` is small modulo ``total``, by Euclid's algorithm."""
+    """Return the least d > 0 for which ``value * d`` is small modulo ``total``, by Euclid's algorithm."""
     r0, r1, t0, t1 = total, value, 0, 1
     while r1 > half:
         quotient, rest = divmod(r0, r1)

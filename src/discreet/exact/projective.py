@@ -6,9 +6,9 @@ The points of the projective space with ``t`` coordinates over the prime field F
 hyperplane of the truth has weight ``inside``, any other has weight ``outside``: two weights, and the same total for
 every truth. (Feldman, Nelson, Nguyen, Talwar 2022, *Private frequency estimation via projective geometry*.)
 
-**Numbering.** A point is written with first nonzero coordinate 1. Read as a number in base q it is ``q^d + rest`` with
+**Numbering.** A point is normalised to first nonzero coordinate 1. Read as a number in base q it is ``q^d + rest`` with
 ``rest < q^d``, and its index is ``(q^d - 1) / (q - 1) + rest``. So points with fewer coordinates come first, and both
-ways take O(t).
+conversions take O(t).
 
 **Products.** Whether y is in S_x depends on x and y alike, so that one transform serves both ways:
 ``sums[x] = sum of values[y] over y in S_x``. Points whose leading coordinate is the first are an affine space, where a
@@ -35,15 +35,15 @@ from .rationals import read_integer, show_integer
 from .sampling import straddles, uniform_below
 from .tables import Table, refuse_large
 
-#: Projective spaces have at most this many points: vectors of so many doubles take 128 MB.
-MOST_POINTS = 1 << 24
+#: Maximum number of points of a projective space: vectors of as many doubles take 128 MB.
+MAX_POINTS = 1 << 24
 
-#: Fourier transforms of up to this many values are products with a matrix.
-LARGEST_MATRIX = 100
+#: Maximum number of values of a Fourier transform by a product with a matrix.
+MAX_TRANSFORM_MATRIX = 100
 
 
 def points_of(q: int, t: int) -> int:
-    """How many points a projective space with t coordinates over F_q has: (q^t - 1) / (q - 1).
+    """Return the number of points of a projective space with t coordinates over F_q: (q^t - 1) / (q - 1).
 
     >>> [points_of(3, t) for t in range(4)]
     [0, 1, 4, 13]
@@ -52,7 +52,7 @@ def points_of(q: int, t: int) -> int:
 
 
 def is_prime(number: int) -> bool:
-    """Whether a number is prime, by trial division: for numbers of up to 25 bits.
+    """Return whether a number is prime, by trial division: for numbers of up to 25 bits.
 
     >>> [k for k in range(20) if is_prime(k)]
     [2, 3, 5, 7, 11, 13, 17, 19]
@@ -63,7 +63,7 @@ def is_prime(number: int) -> bool:
 
 
 def inverses(numbers: IntArray, q: int) -> IntArray:
-    """The inverses of nonzero numbers modulo the prime q, as their (q - 2)-th powers.
+    """Return the inverses of nonzero numbers modulo the prime q, as their (q - 2)-th powers.
 
     >>> inverses(np.arange(1, 7), 7).tolist()
     [1, 4, 5, 2, 3, 6]
@@ -78,12 +78,12 @@ def inverses(numbers: IntArray, q: int) -> IntArray:
 
 @dataclass(frozen=True)
 class Projective(Kernel):
-    """Report a point of the truth's hyperplane with weight ``inside``, and any other point with weight ``outside``.
+    """The kernel that reports points of the truth's hyperplane with weight ``inside``, others with ``outside``.
 
     Parameters
     ----------
     size
-        How many truths there are: the first points of the projective space.
+        The number of truths, which are the first points of the projective space.
     q, t
         The prime and the number of coordinates.
     inside, outside
@@ -100,26 +100,26 @@ class Projective(Kernel):
 
     def __post_init__(self) -> None:
         whole = all(type(number) is int for number in (self.size, self.q, self.t, self.inside, self.outside))
-        small = whole and 2 <= self.q <= MOST_POINTS and 2 <= self.t <= 24 and self.points <= MOST_POINTS
+        small = whole and 2 <= self.q <= MAX_POINTS and 2 <= self.t <= 24 and self.points <= MAX_POINTS
         if not (small and is_prime(self.q) and 2 <= self.size <= self.points and self.inside >= self.outside > 0):
             raise InvalidInput(
-                f"projective response needs a prime q, t >= 2 coordinates, at most {MOST_POINTS:,} points, no more "
+                f"projective response needs a prime q, t >= 2 coordinates, at most {MAX_POINTS:,} points, no more "
                 f"truths than points and inside >= outside > 0; got {self!r}."
             )
 
     @property
     def points(self) -> int:
-        """K, how many reports there are."""
+        """K, the number of reports."""
         return points_of(self.q, self.t)
 
     @property
     def hyperplane(self) -> int:
-        """s, how many points a hyperplane has."""
+        """s, the number of points of a hyperplane."""
         return points_of(self.q, self.t - 1)
 
     @property
     def overlap(self) -> int:
-        """r, how many points two hyperplanes share."""
+        """r, the number of points that two hyperplanes share."""
         return points_of(self.q, self.t - 2)
 
     @property
@@ -149,17 +149,17 @@ class Projective(Kernel):
         """The index of the first point with d coordinates after its leading one, for each d."""
         return np.array([points_of(self.q, d) for d in range(self.t)], np.int64)
 
-    def _written(self, points: IntArray) -> IntArray:
-        """Points as numbers in base q, leading coordinate 1."""
+    def _base_q(self, points: IntArray) -> IntArray:
+        """Return points as numbers in base q, leading coordinate 1."""
         d = np.searchsorted(self._firsts, points, side="right") - 1
         return np.asarray(self._powers[d] + points - self._firsts[d])
 
-    def _index(self, written: IntArray) -> IntArray:
-        d = np.searchsorted(self._powers, written, side="right") - 1
-        return np.asarray(self._firsts[d] + written - self._powers[d])
+    def _index(self, numbers: IntArray) -> IntArray:
+        d = np.searchsorted(self._powers, numbers, side="right") - 1
+        return np.asarray(self._firsts[d] + numbers - self._powers[d])
 
     def _products(self, first: IntArray, second: IntArray) -> IntArray:
-        """The inner products of coordinates, written in base q, modulo q; not reduced before the end."""
+        """Return the inner products modulo q of coordinates given in base q; reduced only at the end."""
         result = np.zeros(np.broadcast(first, second).shape, np.int64)
         for _ in range(self.t):
             result += (first % self.q) * (second % self.q)
@@ -167,24 +167,24 @@ class Projective(Kernel):
         return result % self.q
 
     def incident(self, truths: IntArray, reports: IntArray) -> BoolArray:
-        """Whether each of these reports is in the hyperplane of the truth beside it."""
-        return np.asarray(self._products(self._written(truths), self._written(reports)) == 0)
+        """Return a mask of the reports that are in the hyperplane of their truth."""
+        return np.asarray(self._products(self._base_q(truths), self._base_q(reports)) == 0)
 
     def in_hyperplane(self, truths: IntArray, numbers: IntArray) -> IntArray:
-        """The points with these numbers (0 to s - 1) of the hyperplanes of these truths.
+        """Return the points with these numbers (0 to s - 1) of the hyperplanes of these truths.
 
-        The last nonzero coordinate of the truth is the one that is solved for, and the others are a point with one
-        coordinate less. Where all coordinates before it are zero the solution is zero, so that the first nonzero
-        coordinate stays 1: what comes out is written as a point already.
+        The equation is solved for the coordinate at the last nonzero one of the truth, and the others are a point with
+        one coordinate less. If all coordinates before it are zero the solution is zero, so that the first nonzero
+        coordinate stays 1: the result is a normalised point.
         """
-        truth, free = self._written(truths), self._written(numbers)
+        truth, free = self._base_q(truths), self._base_q(numbers)
         place = np.ones_like(truth)  # q to the power of the place of the last nonzero coordinate
         for _ in range(self.t - 1):
             place = np.where(truth % (place * self.q) == 0, place * self.q, place)
         pivot = truth // place % self.q
         above, below = free // place, free % place
-        solved = -self._products(truth // (place * self.q), above) * inverses(pivot, self.q) % self.q
-        return self._index((above * self.q + solved) * place + below)
+        solution = -self._products(truth // (place * self.q), above) * inverses(pivot, self.q) % self.q
+        return self._index((above * self.q + solution) * place + below)
 
     # ---------------------------------------------------------------- probabilities
 
@@ -193,7 +193,7 @@ class Projective(Kernel):
         return Fraction(self.inside if hit else self.outside, self.total)
 
     def block(self, truths: IntArray, reports: IntArray) -> FloatArray:
-        """P(report | truth) as doubles, a row for each of these truths and a column for each of these reports."""
+        """Return P(report | truth) as doubles, a row for each of these truths and a column for each report."""
         hit = self.incident(np.asarray(truths)[:, None], np.asarray(reports)[None, :])
         return np.where(hit, self.inside / self.total, self.outside / self.total)
 
@@ -220,7 +220,7 @@ class Projective(Kernel):
         return np.asarray(self.outside / self.total * values.sum() + gain * sums)
 
     def hyperplane_sums(self, values: FloatArray) -> FloatArray:
-        """For every point x, the sum of these values of all points over the hyperplane of x."""
+        """Return, for every point x, the sum of these values of all points over the hyperplane of x."""
         values = np.asarray(values, float)
         sums = np.zeros(self.points)
         for m in range(1, self.t):
@@ -273,7 +273,7 @@ class Projective(Kernel):
 
     @classmethod
     def from_json(cls, description: dict[str, Any]) -> Projective:
-        """The kernel with this description (the inverse of ``to_json``)."""
+        """Return the kernel with this description (the inverse of ``to_json``)."""
         inside, outside = read_integer(description["inside"]), read_integer(description["outside"])
         return cls(description["size"], description["q"], description["t"], inside, outside)
 
@@ -282,17 +282,17 @@ class Projective(Kernel):
 
 
 def _extend(sums: FloatArray, values: FloatArray, q: int, m: int) -> None:
-    """From the sums over hyperplanes of points with m coordinates to those of points with m + 1, in place.
+    """Extend the sums over hyperplanes of points with m coordinates to those of points with m + 1, in place.
 
     The new points are (1, z) with z in F_q^m. For x = (0, P) the new points of the hyperplane are those with
     <P, z> = 0; for x = (1, l P) those with <P, z> = -1/l, and the old ones are those of P; for x = (1, 0) there is no
     new one, and all the old ones are in it.
     """
-    known = points_of(q, m)
-    old, new = sums[:known].copy(), sums[known : known + q**m]
-    block = values[known : known + q**m]
+    old_points = points_of(q, m)
+    old, new = sums[:old_points].copy(), sums[old_points : old_points + q**m]
+    block = values[old_points : old_points + q**m]
     inverse = np.concatenate([[0], inverses(np.arange(1, q), q)])
-    new[0] = values[:known].sum()
+    new[0] = values[:old_points].sum()
     spectrum = _spectrum(block, q, m) if m > 1 and block.any() else np.zeros(0, complex)
     for d in range(m):  # the points P with d coordinates after their leading one
         first, width = points_of(q, d), q**d
@@ -310,17 +310,17 @@ def _extend(sums: FloatArray, values: FloatArray, q: int, m: int) -> None:
 
 
 def _spectrum(block: FloatArray, q: int, m: int) -> Array:
-    """The Fourier transform of values of F_q^m in all coordinates; of the first one, the half that tells the rest.
+    """Return the Fourier transform of values of F_q^m in all coordinates; in the first one, its independent half.
 
-    Small primes have many coordinates, and transforms of three numbers are slow: some coordinates at a time are
+    Small primes have many coordinates, and transforms of three numbers are slow: several coordinates at a time are
     transformed by one matrix.
     """
-    if q > LARGEST_MATRIX:
+    if q > MAX_TRANSFORM_MATRIX:
         from scipy.fft import rfftn
 
         return np.asarray(rfftn(block.reshape((q,) * m), axes=(*range(1, m), 0))).ravel()
     together = 1
-    while q ** (together + 1) <= LARGEST_MATRIX:
+    while q ** (together + 1) <= MAX_TRANSFORM_MATRIX:
         together += 1
     result: Array = (_characters(q, 1)[: q // 2 + 1] @ block.reshape(q, -1)).T
     left = m - 1
@@ -332,7 +332,7 @@ def _spectrum(block: FloatArray, q: int, m: int) -> Array:
 
 
 def _characters(q: int, d: int) -> Array:
-    """The matrix of the Fourier transform of F_q^d: real for q = 2."""
+    """Return the matrix of the Fourier transform of F_q^d: real for q = 2."""
     one = np.exp(-2j * np.pi / q * (np.outer(np.arange(q), np.arange(q)) % q))
     if q == 2:
         one = one.real.round()
@@ -343,16 +343,16 @@ def _characters(q: int, d: int) -> Array:
 
 
 def _lines(spectrum: Array, q: int, d: int) -> FloatArray:
-    """Sums over the hyperplanes <P, z> = a with P = (0, ..., 0, 1, u): a row for each a, a column for each u in F_q^d.
+    """Return sums over the hyperplanes <P, z> = a with P = (0, ..., 0, 1, u): a row for each a, a column for each u.
 
-    The transform of these sums in a, at frequency k, is that of the values at k P.
+    u is in F_q^d. The transform of these sums in a, at frequency k, is that of the values at k P.
     """
     half, width = q // 2 + 1, q**d
     columns = spectrum[: half * width].reshape(half, width).copy()
     columns[0] = spectrum[0]
     for k in range(2, half):
         columns[k] = columns[k][_multiples(k, q, d)]
-    if q > LARGEST_MATRIX:
+    if q > MAX_TRANSFORM_MATRIX:
         from scipy.fft import irfft
 
         return np.asarray(irfft(columns, n=q, axis=0))
@@ -362,23 +362,24 @@ def _lines(spectrum: Array, q: int, d: int) -> FloatArray:
 
 
 def _multiples(factor: int, q: int, d: int) -> IntArray:
-    """Where each vector of F_q^d, numbered in base q, comes to lie when it is multiplied by this factor."""
+    """Return the number in base q of this multiple of each vector of F_q^d."""
     digit = factor * np.arange(q) % q
-    places = np.zeros(1, np.int64)
+    numbers = np.zeros(1, np.int64)
     for e in range(d):
-        places = (digit[:, None] * q**e + places).ravel()
-    return places
+        numbers = (digit[:, None] * q**e + numbers).ravel()
+    return numbers
 
 
 # ------------------------------------------------------------------------------------------------ drawing
 
 
 class ProjectiveSampler:
-    """Draws a point of the truth's hyperplane with probability ``(inside - outside) s / T``, otherwise any point.
+    """The sampler of a projective response.
 
-    Both are uniform, so that points of the hyperplane have weight inside and the others have weight outside. One 64-bit
-    word a draw: its upper half decides which of the two, its lower half is the uniform number. Either half is extended
-    when it does not decide.
+    It draws a point of the truth's hyperplane with probability ``(inside - outside) s / T``, otherwise any point. Both
+    are uniform, so that points of the hyperplane have weight inside and the others have weight outside. Each draw takes
+    one 64-bit word: its upper half decides between the two, its lower half is the uniform number. Either half is
+    extended if it does not decide.
     """
 
     def __init__(self, kernel: Projective) -> None:
@@ -394,19 +395,19 @@ class ProjectiveSampler:
         within = upper < np.uint64(self._threshold)
         sizes = np.where(within, np.uint64(kernel.hyperplane), np.uint64(kernel.points))
         product = (words & np.uint64(0xFFFFFFFF)) * sizes
-        chosen: IntArray = (product >> np.uint64(32)).astype(np.int64)
+        points: IntArray = (product >> np.uint64(32)).astype(np.int64)
         open_ = (upper == np.uint64(self._threshold)) | straddles(product, sizes)
         for k in np.flatnonzero(open_).tolist():
-            within[k], chosen[k] = self._settle(int(words[k]), bits)
-        chosen[within] = kernel.in_hyperplane(truths[within], chosen[within])
-        return chosen
+            within[k], points[k] = self._settle(int(words[k]), bits)
+        points[within] = kernel.in_hyperplane(truths[within], points[within])
+        return points
 
     def draw_one(self, truth: int, bits: Bits) -> int:
         within, number = self._settle(one_word(bits, 8), bits)
         return int(self._kernel.in_hyperplane(np.array([truth]), np.array([number]))[0]) if within else number
 
     def _settle(self, word: int, bits: Bits) -> tuple[bool, int]:
-        """Whether the report is from the hyperplane, and its number there or among all points."""
+        """Return whether the report is from the hyperplane, and its number there or among all points."""
         within, _, _ = is_below(word >> 32, 32, lambda b: scaled(self._within, b), bits)
         size = self._kernel.hyperplane if within else self._kernel.points
         return within, uniform_below(size, word & 0xFFFFFFFF, 32, bits)

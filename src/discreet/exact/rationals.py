@@ -1,7 +1,7 @@
 """Rational numbers, and rational bounds of e^x and log x.
 
-Nothing here rounds silently. A function whose true result is irrational returns an interval ``(low, high)`` that
-contains it, as narrow as asked for; a function that returns a float says which way it rounds.
+No function here rounds silently. A function whose true result is irrational returns an interval ``(low, high)`` that
+contains it, as narrow as requested; a function that returns a float states the direction of rounding.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ import numpy as np
 
 from ..errors import InvalidInput, InWords, WrongType, arg
 
-#: Parameters people may write: the exact ones, and floats, which stand for the simplest rational that rounds to them.
+#: Types of parameters: exact ones, and floats, which stand for the simplest rational that rounds to them.
 Number = int | float | str | Fraction | Decimal
 
-#: How far alpha may lie above e^-epsilon, relatively: the price of a small denominator, paid on the private side.
+#: Largest relative excess of alpha over e^-epsilon: the price of a small denominator, on the private side.
 ALPHA_SLACK = Fraction(1, 2**40)
 
+#: The range of epsilon.
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(500)
 
-#: The same range for alpha, a little wider. Noise with a ratio closer to 1 would not fit in 64 bits.
+#: The range of alpha, slightly wider than that of epsilon. Noise with a ratio closer to 1 would not fit in 64 bits.
 SMALLEST_ALPHA = Fraction(1, 2**1000)
 LARGEST_ALPHA = 1 - Fraction(1, 2**30)
 
 
 def simplest_between(low: Fraction, high: Fraction) -> Fraction:
-    """The rational in [low, high] with the smallest denominator (by continued fractions, the Stern-Brocot walk)."""
+    """Return the rational in [low, high] with the smallest denominator (by continued fractions)."""
     if low > high:
         raise InvalidInput(f"an interval needs low <= high; got {low} and {high}.", argument="low")
     if low <= 0 <= high:
@@ -76,7 +77,7 @@ def as_fraction(value: object, what: str = "the number") -> Fraction:
 
 
 def _has_huge_exponent(text: str) -> bool:
-    """Whether writing this number out would take forever."""
+    """Return whether this number has an exponent too large to compute with."""
     match = re.search(r"[eE][+-]?0*(\d+)\s*$", text)
     return match is not None and (len(match[1]) > 5 or int(match[1]) > 10_000)
 
@@ -102,7 +103,7 @@ def _float_as_fraction(value: float, what: str) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def exp_bounds(x: Fraction, bits: int = 128) -> tuple[Fraction, Fraction]:
-    """Rationals low <= e^x <= high with ``high - low <= 2**-bits * e^x`` (equal only for x = 0).
+    """Return rationals low <= e^x <= high with ``high - low <= 2**-bits * e^x`` (equal only for x = 0).
 
     The argument is halved until it is below 2^-8, the Taylor series is summed in integers with both roundings, and
     the interval is squared back.
@@ -126,7 +127,7 @@ def exp_bounds(x: Fraction, bits: int = 128) -> tuple[Fraction, Fraction]:
         high_term = -((-high_term * high_x >> work) // k)
         low += low_term
         high += high_term
-    high += 2  # what follows the last term is less than the last term
+    high += 2  # the rest is less than the last term
     for _ in range(halvings):
         low = low * low >> work
         high = -((-high * high) >> work)
@@ -135,7 +136,7 @@ def exp_bounds(x: Fraction, bits: int = 128) -> tuple[Fraction, Fraction]:
 
 @lru_cache(maxsize=4096)
 def log_bounds(x: Fraction, bits: int = 128) -> tuple[Fraction, Fraction]:
-    """Rationals low <= log x <= high with ``high - low <= 2**-bits`` (equal only for x = 1).
+    """Return rationals low <= log x <= high with ``high - low <= 2**-bits`` (equal only for x = 1).
 
     x is written as 2^k m with m in [1, 2), and log m = 2 artanh((m-1)/(m+1)) is summed in integers.
     """
@@ -178,7 +179,7 @@ def _log_near_one(m: Fraction, work: int) -> tuple[Fraction, Fraction]:
 
 
 def at_most_exp(ratio: Fraction, x: Fraction) -> bool:
-    """Whether ``ratio <= e^x``, decided exactly (e^x is irrational for rational x other than 0)."""
+    """Return whether ``ratio <= e^x``, decided exactly (e^x is irrational for rational x other than 0)."""
     if x == 0:
         return ratio <= 1
     if x > max(0, ratio.numerator.bit_length() - ratio.denominator.bit_length() + 1):
@@ -194,7 +195,7 @@ def at_most_exp(ratio: Fraction, x: Fraction) -> bool:
 
 
 def float_up(x: Fraction) -> float:
-    """The least double that is at least x (infinity above the largest double)."""
+    """Return the least double that is at least x (infinity above the largest double)."""
     try:
         near = float(x)
     except OverflowError:
@@ -203,27 +204,27 @@ def float_up(x: Fraction) -> float:
 
 
 def float_down(x: Fraction) -> float:
-    """The largest double that is at most x."""
+    """Return the largest double that is at most x."""
     return -float_up(-x)
 
 
 def log_up(x: Fraction) -> float:
-    """The logarithm of a positive rational as a double, rounded up (within one unit in the last place)."""
+    """Return the logarithm of a positive rational as a double, rounded up (within one unit in the last place)."""
     if x == 1:
         return 0.0
-    # |log x| is at least |x - 1| / max(x, 1): so many leading zeros must not count as digits
+    # |log x| is at least |x - 1| / max(x, 1): its leading zeros must not count as digits
     gap = x - 1
     zeros = max(0, gap.denominator.bit_length() - abs(gap.numerator).bit_length() + 1)
     return float_up(log_bounds(x, 96 + zeros)[1])
 
 
 def show_integer(value: int) -> str:
-    """An integer as text for a file: decimal, or hexadecimal where Python refuses so many decimal digits."""
+    """Return an integer as text for a file: decimal, or hexadecimal if Python refuses that many decimal digits."""
     return str(value) if value.bit_length() <= 10_000 else hex(value)
 
 
 def read_integer(text: object) -> int:
-    """The inverse of :func:`show_integer`; whole numbers are read as they are."""
+    """Read an integer from the text of :func:`show_integer`, or from a whole number."""
     if isinstance(text, int) and not isinstance(text, bool):
         return text
     if not isinstance(text, str):
@@ -238,20 +239,20 @@ def read_integer(text: object) -> int:
 
 
 def bound_up(x: Fraction) -> float:
-    """The least double that is at least x and still is when it is read back, as the simplest rational it stands for."""
+    """Return the least double that is at least x, also when it is read back as a simple rational."""
     near = float_up(x)
     return near if math.isinf(near) or as_fraction(near) >= x else math.nextafter(near, math.inf)
 
 
 def claimed(bound: float) -> Fraction:
-    """What a bound made by :func:`bound_up` claims at least: the double itself or the rational it stands for."""
+    """Return the least claim of a bound from :func:`bound_up`: the double itself or the rational it stands for."""
     return min(Fraction(bound), as_fraction(bound))
 
 
 def text_up(value: float | Fraction, digits: int = 6) -> str:
-    """A bound for people to read, rounded up to this many significant digits.
+    """Return a bound for people to read, rounded up to this many significant digits.
 
-    A rational number is shown as it is: the double at or above 3/10 is above it, and would be shown as 0.300001.
+    A rational number is shown directly: the double at or above 3/10 is above it, and would be shown as 0.300001.
 
     >>> text_up(0.6931471805599454), text_up(1.1, 3), text_up(2.718281828, 3)
     ('0.693148', '1.1', '2.72')
@@ -268,7 +269,7 @@ def text_up(value: float | Fraction, digits: int = 6) -> str:
 
 
 def text_down(value: Fraction, digits: int = 6) -> str:
-    """A lower bound for people to read, rounded down to this many significant digits.
+    """Return a lower bound for people to read, rounded down to this many significant digits.
 
     >>> text_down(Fraction(2, 3)), text_down(Fraction(1, 2))
     ('0.666666', '0.5')
@@ -280,7 +281,7 @@ def text_down(value: Fraction, digits: int = 6) -> str:
 
 
 def written_out(value: Fraction) -> str | None:
-    """An exact number as text; None where it has thousands of digits (Python itself refuses more than 4300).
+    """Return an exact number as text; None if it has thousands of digits (Python refuses more than 4300).
 
     >>> written_out(Fraction(2, 3)), written_out(Fraction(1, 10**4000))
     ('2/3', None)
@@ -292,7 +293,7 @@ def written_out(value: Fraction) -> str | None:
 
 
 def read_epsilon(epsilon: object) -> Fraction:
-    """An epsilon that mechanisms can be built for."""
+    """Read an epsilon for which mechanisms can be built."""
     value = as_fraction(epsilon, "epsilon")
     if not SMALLEST_EPSILON <= value <= LARGEST_EPSILON:
         raise InvalidInput.must_be(
@@ -305,17 +306,17 @@ def read_epsilon(epsilon: object) -> Fraction:
 
 
 def alpha_from_epsilon(epsilon: Fraction) -> Fraction:
-    """The smallest-denominator rational in [e^-eps, e^-eps (1 + 2^-40)]: at least as private as asked for."""
+    """Return the smallest-denominator rational in [e^-eps, e^-eps (1 + 2^-40)]: at least as private as requested."""
     low, high = exp_bounds(-epsilon, 128 + 2 * math.ceil(epsilon))  # the denominator alone has 1.44 epsilon bits
     return simplest_between(high, low * (1 + ALPHA_SLACK))
 
 
 def read_alpha(alpha: object | None, epsilon: object | None) -> Fraction:
-    """The privacy parameter alpha = e^-epsilon, from exactly one of its two spellings."""
+    """Read the privacy parameter alpha = e^-epsilon, from exactly one of alpha and epsilon."""
     if (alpha is None) == (epsilon is None):
-        given = "both" if alpha is not None else "neither"
+        count = "both" if alpha is not None else "neither"
         raise InvalidInput(
-            f"give exactly one of {arg('epsilon')} and {arg('alpha')} (alpha = e^-epsilon); got {given}."
+            f"give exactly one of {arg('epsilon')} and {arg('alpha')} (alpha = e^-epsilon); got {count}."
         )
     if alpha is None:
         return alpha_from_epsilon(read_epsilon(epsilon))

@@ -1,6 +1,6 @@
-"""Mixing and rounding: any table to integer rows over 2^w, so that no probability that matters is lost.
+"""Mixing and rounding: any table to integer rows over 2^w, with its privacy kept.
 
-Plain rounding of a private mechanism breaks its privacy: a tail rounds to 0 beside a 1, and the ratio is infinite.
+Rounding a private mechanism alone breaks its privacy: a tail rounds to 0 next to a 1, and the ratio is infinite.
 Mixing in a little of the uniform distribution first leaves room for the rounding:
 
     Q = (1 - t) P + t / m,    Q - E Q' = (1 - t)(P - E P') - t (E - 1)/m.
@@ -12,7 +12,7 @@ most -(1 + E) 2^-w, so that every rounded entry satisfies q <= E q' exactly, whe
 
 Largest-remainder rounding moves each entry by at most one unit. What is symmetric stays symmetric: a row that is the
 mirror image of another is rounded to its mirror image, and a row that is its own to one that is.
-The judge decides in the end; these formulas only say where to start.
+The judge decides in the end; these formulas only give a starting point.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..errors import InvalidInput, InWords
 from .rationals import exp_bounds
 from .tables import Table
 
-#: Rows are rounded to this many bits: sums stay below the largest 64-bit integer.
+#: Bits to which rows are rounded, so that sums stay below the largest 64-bit integer.
 WIDTH = 62
 
 #: Epsilon above which a larger one needs no less noise: e to this is far beyond ``2**WIDTH``.
@@ -33,7 +33,7 @@ MAX_EXPONENT = Fraction(10_000)
 
 
 def mixing_weight(outcomes: int, epsilon: Fraction, excess: Fraction, width: int = WIDTH) -> Fraction:
-    """The share of uniform noise that makes rounding to ``2**-width`` keep epsilon, rounded up to 64 bits."""
+    """Return the share of uniform noise that makes rounding to ``2**-width`` keep epsilon, rounded up to 64 bits."""
     low, high = exp_bounds(min(epsilon, MAX_EXPONENT))
     less = max(low - 1, epsilon)  # both are at most e^eps - 1; the second is positive however small epsilon is
     exact = ((high + 1) / 2**width + excess) / (less / outcomes + excess)
@@ -41,7 +41,7 @@ def mixing_weight(outcomes: int, epsilon: Fraction, excess: Fraction, width: int
 
 
 def mix_and_round(table: Table, mixing: Fraction, width: int = WIDTH) -> Table:
-    """``(1 - mixing) P + mixing * uniform``, rounded to rows of integers that add up to ``2**width``."""
+    """Return ``(1 - mixing) P + mixing * uniform``, rounded to rows of integers that add up to ``2**width``."""
     if not 0 <= mixing <= 1:
         raise InvalidInput.must_be(
             "mixing", "between 0 and 1", InWords(f"{float(mixing):.6g}"), meaning="the share of uniform noise"
@@ -73,12 +73,12 @@ def mix_and_round(table: Table, mixing: Fraction, width: int = WIDTH) -> Table:
 
 
 def _in_order(remainders: list[int], missing: int) -> list[int]:
-    """The places with the largest remainders."""
+    """Return the indices of the largest remainders."""
     return sorted(range(len(remainders)), key=remainders.__getitem__, reverse=True)[:missing]
 
 
 def _in_pairs(remainders: list[int], missing: int) -> list[int]:
-    """The same for a row that is its own mirror image: both places of a pair, or neither; an odd unit to the middle."""
+    """Return the indices for a row that is its own mirror image: both of a pair, or neither; an odd one is central."""
     size = len(remainders)
     pairs = _in_order(remainders[: size // 2], missing // 2)
     odd = [size // 2] if missing % 2 else []

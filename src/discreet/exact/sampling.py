@@ -1,4 +1,4 @@
-"""Samplers: reports for true values, drawn from exactly the law of the kernel, fast.
+"""Samplers: fast draws of reports for true values, from exactly the law of the kernel.
 
 - :class:`NoiseSampler` draws integer noise of any law of :mod:`.laws` by inversion. A geometric tail much wider than
   the 16-bit lookup is drawn digit by digit, since the digits of a geometric number are independent.
@@ -6,7 +6,7 @@
   with thresholds that are exact rationals.
 - :class:`ResponseSampler` keeps a value or replaces it by a uniform one.
 
-The work for one draw does not grow with the size of the noise, and what a chunk touches stays in the cache.
+The work for one draw does not grow with the size of the noise, and the memory of a chunk stays in the cache.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from .laws import GeometricTails, Interval, Law, float_log, power_bounds, scaled
 if TYPE_CHECKING:
     from .tables import Table
 
-#: Draws are made this many at a time, so that what a chunk touches stays in the processor's cache.
-CHUNK = 1 << 16
+#: Number of draws at a time, so that the memory of a chunk stays in the processor's cache.
+DRAWS_PER_CHUNK = 1 << 16
 
-#: Geometric noise with more outcomes than this (until less than 2^-64 is left) is drawn digit by digit.
-DIRECT_OUTCOMES = 1 << 13
+#: Maximum number of outcomes (until less than 2^-64 is left) of geometric noise that is not drawn digit by digit.
+MAX_DIRECT_OUTCOMES = 1 << 13
 
-#: Tables with at most this many places build all their rows at once.
-EAGER_PLACES = 1 << 17
+#: Maximum number of entries of a table whose rows are all built at once.
+MAX_EAGER_ENTRIES = 1 << 17
 
 
 class Sampler(Protocol):
-    """Draws reports for true values, both as indices."""
+    """A sampler of reports for true values, both as indices."""
 
     def draw(self, truths: Array, bits: Bits) -> Array:
-        """One report for each of many truths (a one-dimensional array)."""
+        """Return one report for each of many truths (a one-dimensional array)."""
 
     def draw_one(self, truth: int, bits: Bits) -> int:
-        """One report."""
+        """Return one report."""
 
 
 # ------------------------------------------------------------------------------------------------ noise
 
 
 def _unfold(k: Any) -> Any:
-    """0, 1, 2, 3, 4, ... -> 0, -1, 1, -2, 2, ...: the outcomes of a symmetric law in order of size."""
+    """Return 0, -1, 1, -2, 2, ... for 0, 1, 2, 3, 4, ...: the outcomes of a symmetric law in order of size."""
     return ((k + 1) >> 1) * (1 - 2 * (k & 1))
 
 
 class NoiseSampler:
-    """Draws integer noise from exactly the given law."""
+    """The sampler of integer noise with exactly the given law."""
 
     def __init__(self, law: Law) -> None:
         self._law = law
@@ -65,7 +65,7 @@ class NoiseSampler:
         self._digits: _GeometricDigits | None = None
         if low is not None and high is not None:
             self._inversion = Inversion(self._ascending, high - low + 1)
-        elif isinstance(law, GeometricTails) and _outcomes_needed(law) > DIRECT_OUTCOMES:
+        elif isinstance(law, GeometricTails) and _outcomes_needed(law) > MAX_DIRECT_OUTCOMES:
             self._digits = _GeometricDigits(law)
             return
         else:
@@ -79,13 +79,13 @@ class NoiseSampler:
         return _unfold(outcome) if self._low is None else outcome + self._low
 
     def _ascending(self, k: int, bits: int) -> Interval:
-        """P(outcome <= k) for the outcomes low, low + 1, ..."""
+        """Return P(outcome <= k) for the outcomes low, low + 1, ..."""
         assert self._low is not None
         low, high = self._law.tail(self._low + k + 1, bits)
         return (1 << bits) - high, (1 << bits) - low
 
     def _by_size(self, k: int, bits: int) -> Interval:
-        """P(outcome <= k) for the outcomes 0, -1, 1, -2, ...: all but the two tails that are left."""
+        """Return P(outcome <= k) for the outcomes 0, -1, 1, -2, ...: all but the two remaining tails."""
         m, law = (k + 1) >> 1, self._law
         if isinstance(law, GeometricTails):  # both tails as one number: if that is dyadic, two bounds would not meet
             low, high = (
@@ -97,7 +97,7 @@ class NoiseSampler:
         return (1 << bits) - high - other_high, (1 << bits) - low - other_low
 
     def draw(self, size: int, bits: Bits) -> Array:
-        """``size`` draws, as integers of any width."""
+        """Return ``size`` draws, as integers of any width."""
         if self._digits is not None:
             return self._digits.draw(size, bits)
         words = bits.main(size, np.uint16)
@@ -113,38 +113,38 @@ class NoiseSampler:
 
     @property
     def by_lookup(self) -> bool:
-        """Whether one 16-bit word nearly always decides, by ``values``."""
+        """True if one 16-bit word nearly always decides, by ``values``."""
         return self._digits is None
 
     def settle(self, words: NDArray[np.uint16], rest: NDArray[np.uint64], bits: Bits) -> IntArray:
-        """The noise for words that do not decide, given 64 more bits for each."""
+        """Return the noise for words that do not decide, given 64 more bits for each."""
         return np.asarray(self._as_noise(self._inversion.decide(words, rest, bits)))
 
     @cached_property
-    def _listed(self) -> list[int]:
-        listed: list[int] = self.values.tolist()
-        return listed
+    def _value_list(self) -> list[int]:
+        values: list[int] = self.values.tolist()
+        return values
 
     def draw_one(self, bits: Bits) -> int:
         if self._digits is not None:
             return int(self._digits.draw(1, bits)[0])
         word = one_word(bits, 2)
-        noise = self._listed[word]
+        noise = self._value_list[word]
         if noise != UNDECIDED:
             return noise
         return int(self.settle(np.array([word], np.uint16), bits.extra(1), bits)[0])
 
 
 def _outcomes_needed(law: GeometricTails) -> float:
-    """How many outcomes of the law there are until less than about 2^-64 is left."""
+    """Return the number of outcomes of the law until less than about 2^-64 is left."""
     return 2 * 45 / -float_log(law.ratio)
 
 
 class _GeometricDigits:
     """A two-sided geometric number by its sign and its digits in base 256, each drawn exactly and independently.
 
-    If P(G = g) = (1-r) r^g, then the digits of G in base B are independent, the i-th with P(d) ~ (r^(B^i))^d, and what
-    is above digit m is again geometric, with ratio r^(B^m).
+    If P(G = g) = (1-r) r^g, then the digits of G in base B are independent, the i-th with P(d) ~ (r^(B^i))^d, and the
+    number above digit m is again geometric, with ratio r^(B^m).
     """
 
     BASE = 256
@@ -153,12 +153,12 @@ class _GeometricDigits:
         signs = (law.atom, law.atom + law.side, Fraction(1))
         parts = [Inversion(lambda k, bits: scaled(signs[k], bits), 3)]
         exponent = 1
-        places = []
-        while 45 / (-float_log(law.ratio) * exponent) > DIRECT_OUTCOMES / 2:
-            places.append(Inversion(_digit(law.ratio, exponent, self.BASE), self.BASE))
+        digits = []
+        while 45 / (-float_log(law.ratio) * exponent) > MAX_DIRECT_OUTCOMES / 2:
+            digits.append(Inversion(_digit(law.ratio, exponent, self.BASE), self.BASE))
             exponent *= self.BASE
         parts.append(Inversion(_digit(law.ratio, exponent, None), None))
-        self._parts = parts + places[::-1]  # the sign, what is above the digits, the digits from the highest on
+        self._parts = parts + digits[::-1]  # the sign, the number above the digits, the digits from the highest on
 
     def draw(self, size: int, bits: Bits) -> IntArray:
         outcomes = draw_independent(self._parts, size, bits)
@@ -170,7 +170,7 @@ class _GeometricDigits:
 
 
 def _digit(ratio: Fraction, exponent: int, base: int | None) -> Any:
-    """P(digit <= d) = (1 - s^(d+1)) / (1 - s^base) with s = ratio^exponent; no denominator without a base."""
+    """Return P(digit <= d) = (1 - s^(d+1)) / (1 - s^base), s = ratio^exponent; no denominator without a base."""
 
     def cumulative(d: int, bits: int) -> Interval:
         if base is not None and d >= base - 1:
@@ -190,7 +190,7 @@ def _digit(ratio: Fraction, exponent: int, base: int | None) -> Any:
 
 
 class AliasSampler:
-    """Draws columns of a table of exact weights.
+    """The sampler of columns of a table of exact weights.
 
     A row with total T is cut into 2^b columns of height T (after multiplying its weights by 2^b); each column holds
     at most two reports. A draw picks a column by b bits and one of its two reports by comparing further bits with the
@@ -201,39 +201,39 @@ class AliasSampler:
         self._table = table
         rows, columns = table.shape
         self._shift = max(1, (columns - 1).bit_length())
-        #: one word a draw: wide enough that it rarely leaves a draw open
+        #: the type of a draw's word: wide enough to decide nearly always
         self._word: type[np.unsignedinteger[Any]] = np.uint32 if self._shift <= 12 else np.uint64
         self._width = 32 if self._shift <= 12 else 64
         self._thresholds = np.zeros((rows, 1 << self._shift), self._word)
         self._aliases = np.zeros((rows, 1 << self._shift), np.uint32)
         self._built = np.zeros(rows, dtype=bool)
-        if rows * columns <= EAGER_PLACES:
+        if rows * columns <= MAX_EAGER_ENTRIES:
             for row in range(rows):
                 self._build(row)
 
     def split(self, row: int) -> tuple[list[int], list[int], int]:
-        """For each column: how much of its height belongs to its own report, and who has the rest (exactly)."""
+        """Return each column's exact height for its own report, the report with the rest, and the total height."""
         size = 1 << self._shift
         height = self._table.totals[row]
-        own = [w << self._shift for w in self._table.row(row)]
-        own += [0] * (size - len(own))
+        heights = [w << self._shift for w in self._table.row(row)]
+        heights += [0] * (size - len(heights))
         alias = list(range(size))
-        small = [k for k, part in enumerate(own) if part < height]
-        large = [k for k, part in enumerate(own) if part > height]
+        small = [k for k, part in enumerate(heights) if part < height]
+        large = [k for k, part in enumerate(heights) if part > height]
         while small:
             k, giver = small.pop(), large[-1]
             alias[k] = giver
-            own[giver] -= height - own[k]
-            if own[giver] <= height:
+            heights[giver] -= height - heights[k]
+            if heights[giver] <= height:
                 large.pop()
-                if own[giver] < height:
+                if heights[giver] < height:
                     small.append(giver)
-        return own, alias, height
+        return heights, alias, height
 
     def _build(self, row: int) -> None:
-        own, alias, height = self.split(row)
+        heights, alias, height = self.split(row)
         free = self._width - self._shift
-        thresholds = [0 if alias[k] == k else (part << free) // height << self._shift for k, part in enumerate(own)]
+        thresholds = [0 if alias[k] == k else (part << free) // height << self._shift for k, part in enumerate(heights)]
         self._thresholds[row] = thresholds
         self._aliases[row] = alias
         self._built[row] = True
@@ -248,16 +248,16 @@ class AliasSampler:
         word = self._word
         words = bits.main(len(truths), word)
         column = words >> word(self._width - self._shift)
-        place = np.left_shift(truths, self._shift, dtype=np.int64)
-        np.add(place, column, out=place, dtype=np.int64, casting="unsafe")  # int64 + uint64 would be float64
-        threshold = self._thresholds.ravel().take(place)
+        entry = np.left_shift(truths, self._shift, dtype=np.int64)
+        np.add(entry, column, out=entry, dtype=np.int64, casting="unsafe")  # int64 + uint64 would be float64
+        threshold = self._thresholds.ravel().take(entry)
         rest = words << word(self._shift)
-        chosen: Array = np.where(rest < threshold, column, self._aliases.ravel().take(place))
+        reports: Array = np.where(rest < threshold, column, self._aliases.ravel().take(entry))
         tied = rest == threshold
         if tied.any():
             for k in np.flatnonzero(tied).tolist():
-                chosen[k] = self._settle(int(truths[k]), int(words[k]), bits)
-        return chosen
+                reports[k] = self._settle(int(truths[k]), int(words[k]), bits)
+        return reports
 
     def draw_one(self, truth: int, bits: Bits) -> int:
         if not self._built[truth]:
@@ -271,13 +271,13 @@ class AliasSampler:
         return column if rest < threshold else self._aliases.item(truth, column)
 
     def _settle(self, row: int, word: int, bits: Bits) -> int:
-        """The report for a word that ties with its threshold: compare further bits with the exact threshold."""
+        """Return the report for a word that ties with its threshold: compare further bits with the exact threshold."""
         free = self._width - self._shift
         column = word >> free
         if self._aliases.item(row, column) == column:
             return column
-        own, alias, height = self.split(row)
-        exact = Fraction(own[column], height)
+        heights, alias, height = self.split(row)
+        exact = Fraction(heights[column], height)
         below, _, _ = is_below(word & ((1 << free) - 1), free, lambda b: scaled(exact, b), bits)
         return column if below else alias[column]
 
@@ -286,22 +286,22 @@ class AliasSampler:
 
 
 def straddles(product: Any, size: Any) -> Any:
-    """Whether a 32-bit number times size leaves a uniform value open: the next number would give another one."""
+    """Return whether a 32-bit number times size leaves a uniform value open, as the next number gives another one."""
     return (product & np.uint64(0xFFFFFFFF)) > np.uint64(2**32) - size
 
 
-def uniform_below(size: int, value: int, known: int, bits: Bits) -> int:
-    """A uniform value in 0..size-1 from the first ``known`` bits of a number, and as many more as it takes."""
-    while (value * size) >> known != ((value + 1) * size - 1) >> known:
-        value, known = (value << 64) | bits.deep(), known + 64
-    return (value * size) >> known
+def uniform_below(size: int, value: int, known_bits: int, bits: Bits) -> int:
+    """Return a uniform value in 0..size-1 from the first ``known`` bits of a number, and more bits if necessary."""
+    while (value * size) >> known_bits != ((value + 1) * size - 1) >> known_bits:
+        value, known_bits = (value << 64) | bits.deep(), known_bits + 64
+    return (value * size) >> known_bits
 
 
 class ResponseSampler:
-    """Keeps a value with probability ``keep``, otherwise draws one uniformly from all ``size`` values.
+    """The sampler of a response: keep a value with probability ``keep``, else draw one of all ``size`` uniformly.
 
-    One 64-bit word a draw: its upper half decides whether to keep, its lower half is the uniform value. Either half is
-    extended when it does not decide.
+    Each draw takes one 64-bit word: its upper half decides whether to keep, its lower half is the uniform value. Either
+    half is extended if it does not decide.
     """
 
     def __init__(self, size: int, keep: Fraction) -> None:
@@ -313,12 +313,12 @@ class ResponseSampler:
         upper = words >> np.uint64(32)
         product = (words & np.uint64(0xFFFFFFFF)) * np.uint64(self._size)
         uniform = (product >> np.uint64(32)).astype(np.int64)
-        chosen = np.where(upper < np.uint64(self._threshold), truths.astype(np.int64, copy=False), uniform)
+        reports = np.where(upper < np.uint64(self._threshold), truths.astype(np.int64, copy=False), uniform)
         open_ = (upper == np.uint64(self._threshold)) | straddles(product, np.uint64(self._size))
         if open_.any():
             for k in np.flatnonzero(open_).tolist():
-                chosen[k] = self._settle(int(truths[k]), int(words[k]), bits)
-        return chosen
+                reports[k] = self._settle(int(truths[k]), int(words[k]), bits)
+        return reports
 
     def draw_one(self, truth: int, bits: Bits) -> int:
         return self._settle(truth, one_word(bits, 8), bits)

@@ -1,8 +1,8 @@
 """Tables of exact probabilities: integer weights, one row per true value.
 
-A table keeps each distinct weight once (the *palette*) and, for every place, the number of its weight (the *code*).
-A mechanism on a thousand counts whose entries are powers of one ratio has a million places but a thousand weights of
-ten thousand bits; kept this way it fits in a few megabytes, and the judge looks at each distinct pair of weights once.
+A table stores each distinct weight once (the *palette*) and, for every entry, the index of its weight (the *code*).
+A mechanism on a thousand counts whose entries are powers of one ratio has a million entries but a thousand weights of
+ten thousand bits; stored this way it fits in a few megabytes, and the judge checks each distinct pair of weights once.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from .base import Ends, Kernel
 from .rationals import show_integer
 from .sampling import AliasSampler
 
-#: Tables are expanded up to this many places; beyond it a kernel answers by its structure alone.
-MOST_PLACES = 16_000_000
+#: Maximum number of entries of an expanded table; beyond it a kernel answers from its structure only.
+MAX_TABLE_ENTRIES = 16_000_000
 
 
 def refuse_large(rows: int, columns: int) -> None:
-    """Refuse to expand a kernel to more places than memory should hold."""
-    if rows * columns > MOST_PLACES:
+    """Refuse to expand a kernel to more entries than memory should hold."""
+    if rows * columns > MAX_TABLE_ENTRIES:
         raise Unsupported(
-            f"a table of {rows} x {columns} probabilities is too large to write out (at most {MOST_PLACES:,} places).",
+            f"a table of {rows} x {columns} probabilities is too large to write out (at most {MAX_TABLE_ENTRIES:,}).",
             "Noise such as geometric works for any range without it: probability, forward, backward, release.",
         )
 
@@ -50,21 +50,21 @@ class Table(Kernel):
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[int]]) -> Table:
-        """A table from rows of nonnegative integers; each row is divided by its own sum."""
-        listed = [_integers(row) for row in rows]
-        if not listed or not listed[0]:
+        """Return a table from rows of nonnegative integers; each row is divided by its sum."""
+        weights = [_integers(row) for row in rows]
+        if not weights or not weights[0]:
             raise InvalidInput("a table needs at least one row and one column; got none.", argument="rows")
-        width = len(listed[0])
-        if any(len(row) != width for row in listed):
+        width = len(weights[0])
+        if any(len(row) != width for row in weights):
             raise InvalidInput("every row of a table needs the same length.", argument="rows")
-        palette = sorted({w for row in listed for w in row})
+        palette = sorted({w for row in weights for w in row})
         number = {w: k for k, w in enumerate(palette)}
-        codes = np.array([[number[w] for w in row] for row in listed], dtype=np.int32)
+        codes = np.array([[number[w] for w in row] for row in weights], dtype=np.int32)
         return cls.from_codes(palette, codes)
 
     @classmethod
     def from_array(cls, weights: Array) -> Table:
-        """A table from an integer array; each row is divided by its own sum. Faster than :meth:`from_rows`."""
+        """Return a table from an integer array; each row is divided by its sum. Faster than :meth:`from_rows`."""
         if weights.ndim != 2 or not weights.size:
             raise InvalidInput(
                 f"a table needs at least one row and one column; got an array of shape {weights.shape}.",
@@ -75,11 +75,11 @@ class Table(Kernel):
 
     @classmethod
     def from_codes(cls, palette: Sequence[int], codes: Array) -> Self:
-        """A table from distinct weights and, for each place, the number of its weight."""
+        """Return a table from distinct weights and, for each entry, the index of its weight."""
         weights = _integers(palette)
         if weights and min(weights) < 0:
             raise InvalidInput.must_be("weights", "0 or more", InWords(min(weights)))
-        numbers = np.array(codes, dtype=np.int32, order="C")  # a copy: nobody else can write to it
+        numbers = np.array(codes, dtype=np.int32, order="C")  # a copy, so that no other code can change it
         numbers.flags.writeable = False
         totals = tuple(_row_sums(weights, numbers))
         for i, total in enumerate(totals):
@@ -102,14 +102,14 @@ class Table(Kernel):
         return self.palette[int(self.codes[i, j])]
 
     def row(self, i: int) -> list[int]:
-        """The integer weights of one row."""
+        """Return the integer weights of one row."""
         return [self.palette[c] for c in self.codes[i].tolist()]
 
     def probability(self, i: int, j: int) -> Fraction:
         return Fraction(self.weight(i, j), self.totals[i])
 
     def matrix(self) -> FloatArray:
-        """The probabilities as doubles, each within 2^-51 of its value, relatively (below 1e-300, absolutely)."""
+        """Return the probabilities as doubles, each within 2^-51 of its value relatively (below 1e-300, absolutely)."""
         shared = self.common_total
         if shared is not None:
             return np.asarray(np.array([w / shared for w in self.palette])[self.codes])
@@ -121,19 +121,19 @@ class Table(Kernel):
         return np.array([[w / t for w in self.row(i)] for i, t in enumerate(self.totals)])
 
     def log_weights(self) -> FloatArray:
-        """log of the palette, minus infinity for zero; absolute error below 2^-52 (1 + |log|)."""
+        """Return the log of the palette, minus infinity for zero; absolute error below 2^-52 (1 + |log|)."""
         return np.array([math.log(w) if w else -math.inf for w in self.palette])
 
     def table(self) -> Table:
-        """Itself: what every finite kernel can be expanded to."""
+        """Return the table itself."""
         return self
 
     def forward(self, distribution: FloatArray) -> FloatArray:
-        """The distribution of reports when truths have this one."""
+        """Return the distribution of reports when truths have this one."""
         return distribution @ self._floats
 
     def backward(self, values: FloatArray) -> FloatArray:
-        """For each truth, the expectation of these values of the reports."""
+        """Return, for each truth, the expectation of these values of the reports."""
         return self._floats @ values
 
     @cached_property
@@ -156,7 +156,7 @@ class Table(Kernel):
         return {"kernel": "table", "palette": [show_integer(w) for w in self.palette], "codes": self.codes.tolist()}
 
     def reduced(self) -> Table:
-        """The same probabilities with the greatest common divisor of all weights taken out."""
+        """Return the same probabilities with weights divided by their greatest common divisor."""
         divisor = math.gcd(*self.palette)
         if divisor <= 1:
             return self
@@ -171,10 +171,10 @@ def _integers(values: Iterable[int]) -> tuple[int, ...]:
 
 
 def _row_sums(palette: tuple[int, ...], codes: NDArray[np.int32]) -> Iterator[int]:
-    """The exact sum of each row; where weights are shared, from what changes from one row to the next.
+    """Yield the exact sum of each row; if rows share weights, from the changes from one row to the next.
 
     In a table such as the explicit fair one, neighbouring rows differ in a few weights: with weights of ten thousand
-    bits that is all the time there is to save.
+    bits this saves most of the time.
     """
     if len(palette) > 4 * codes.shape[1]:  # hardly shared
         for row in codes:

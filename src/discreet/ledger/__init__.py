@@ -1,1 +1,1 @@
-"""The privacy budget and the chained book of what was spent."""
+"""The privacy budget, and the hash chain of what was spent."""

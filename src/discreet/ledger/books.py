@@ -1,8 +1,8 @@
-"""The events of a ledger added up: what was reserved, opened, answered and given back, and everything found wrong.
+"""The events of a ledger added up: reservations, openings, answers, returned budget, and everything that is wrong.
 
 A reservation is *reserved*, then *opened* (from then on rows may have been read), then *committed* with its answer. One
-that was never opened may be given back by a *release*; after that its number neither opens nor commits. Ledgers of
-version 1 do not record openings: there a reservation that was not committed stays spent.
+that was never opened may be given back by a *release*; after that it can neither open nor commit. Ledgers of version 1
+do not record openings: there a reservation that was not committed stays spent.
 
 From version 3 on every 64th event is a *checkpoint*. It states what all events before it add up to, so that a release
 adds up only what follows the last one. It names the first event, which holds the budget, and earlier checkpoints at
@@ -17,35 +17,33 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
-from .budget import NOTHING, Cost, Tally, read_name
-from .budget import Terms as LedgerTerms
+from .budget import NOTHING, Cost, LedgerTerms, Tally, read_name
 from .chain import Event, digest_of, next_event, read_chain
 from .entries import Reservation
-from .stores.base import Session
+from .stores.base import StoreSession
 
-#: What the first event of a new ledger says it keeps: openings (from version 2 on) and checkpoints (from version 3 on).
-#: Version 1 says nothing and has neither.
+#: Version of new ledgers, in their first event. Version 2 added openings, version 3 checkpoints.
 VERSION = 3
 
-#: The numbers of checkpoints are the multiples of this.
+#: Number of events from one checkpoint to the next; the numbers of checkpoints are its multiples.
 STRIDE = 64
 
 
 class Books:
-    """The events of a ledger added up, and everything found wrong on the way.
+    """The events of a ledger added up, and the problems among them.
 
     Attributes
     ----------
     start
-        The number of the first event that was read: 1, or that of a checkpoint. Of reservations before it, only what
-        happened to them since is known.
+        The number of the first event that was read: 1, or that of a checkpoint. Reservations before it are known only
+        by later events about them.
     tally
-        What is spent, by all events of the ledger.
+        The sum of what all events of the ledger spend.
     answered
-        How many questions are answered, in all of the ledger.
+        The number of answered questions in the whole ledger.
     """
 
-    def __init__(self, session: Session, start: int = 1) -> None:
+    def __init__(self, session: StoreSession, start: int = 1) -> None:
         self.start = start
         self.events, self.problems = read_chain(session.rows(start), start)
         self.first: Event | None = None
@@ -74,11 +72,11 @@ class Books:
             self.problems.append("there is no event that opens the ledger.")
 
     @classmethod
-    def recent(cls, session: Session, since: int | None = None) -> Books:
-        """The books from the last checkpoint on, or from the last one before the event with a number.
+    def recent(cls, session: StoreSession, since: int | None = None) -> Books:
+        """Read the books from the last checkpoint on, or from the last one before event ``since``.
 
-        A checkpoint that is the last event is itself checked against the one before it. A ledger without checkpoints is
-        read whole.
+        A checkpoint that is the last event is checked against the one before it. A ledger without checkpoints is read
+        whole.
         """
         first, _ = read_chain(session.rows(1, 1))
         if not first or not _has_checkpoints(first[0].content.get("version", 1)):
@@ -93,7 +91,7 @@ class Books:
 
     # -------------------------------------------------------------------------------------------- adding up
 
-    def _begin(self, event: Event, session: Session) -> None:
+    def _begin(self, event: Event, session: StoreSession) -> None:
         """Read the terms from the first event."""
         if event.kind != "init":
             raise InvalidInput("it is not the event that opens a ledger.")
@@ -104,24 +102,24 @@ class Books:
         self.terms = LedgerTerms.from_json(event.content, secret)
         self.first = event
 
-    def _resume(self, checkpoint: Event, session: Session) -> None:
-        """Take over what a checkpoint states."""
-        said = checkpoint.content
+    def _resume(self, checkpoint: Event, session: StoreSession) -> None:
+        """Begin with the sums that a checkpoint states."""
+        content = checkpoint.content
         first, problems = read_chain(session.rows(1, 1))
-        if checkpoint.kind != "checkpoint" or problems or not first or first[0].hash != said["first"]:
+        if checkpoint.kind != "checkpoint" or problems or not first or first[0].hash != content["first"]:
             raise InvalidInput("it is not a checkpoint that names the first event of this ledger.")
         self._begin(first[0], session)
-        self.tally = Tally.from_json(said["spent"])
-        self.answered = int(said["answered"])
+        self.tally = Tally.from_json(content["spent"])
+        self.answered = int(content["answered"])
 
     def _enter(self, event: Event) -> None:
-        said = event.content
+        content = event.content
         if self.closed is not None and event.kind != "checkpoint":
             raise InvalidInput("it comes after the event that closed the ledger.")
         if _has_checkpoints(self.version) and (event.kind == "checkpoint") != (event.number % STRIDE == 0):
             raise InvalidInput(f"every {STRIDE}th event is a checkpoint, and no other.")
         if event.kind == "reserve" and self.terms is not None:
-            cost, key = Cost.from_json(said["cost"]), read_name(said["key"], "key")
+            cost, key = Cost.from_json(content["cost"]), read_name(content["key"], "key")
             tally = self.tally.plus(self.terms.add(NOTHING, cost))
             if not self.terms.allow(tally.total):
                 raise InvalidInput("it costs more than was left.")
@@ -130,36 +128,36 @@ class Books:
                 self.terms.ledger, event.number, key, cost, event.hash, event.time
             )
         elif event.kind == "opened" and self.version > 1:
-            self.refuse_used(said["reservation"], "opened")
-            self.opened[said["reservation"]] = event
+            self.refuse_used(content["reservation"], "opened")
+            self.opened[content["reservation"]] = event
         elif event.kind == "release" and self.version > 1 and self.terms is not None:
-            read_reason(said["because"])
-            self.refuse_used(said["reservation"], "given back")
-            cost = self._given_back(said)
+            read_reason(content["because"])
+            self.refuse_used(content["reservation"], "given back")
+            cost = self._returned_cost(content)
             self.tally = self.tally.minus(self.terms.add(NOTHING, cost))
-            self.given_back[said["reservation"]] = event
+            self.given_back[content["reservation"]] = event
         elif event.kind == "commit":
-            self._refuse_answer(said)
-            self.committed[said["key"]] = event
+            self._refuse_answer(content)
+            self.committed[content["key"]] = event
             self.answered += 1
         elif event.kind == "checkpoint" and _has_checkpoints(self.version):
             self._compare(event)
         elif event.kind == "closed":
-            read_name(said["to"], "address")
+            read_name(content["to"], "address")
             self.closed = event
         elif event.kind == "copied":
-            read_name(said["from"], "address")
+            read_name(content["from"], "address")
         else:
             kind = str(event.kind)[:40]
             raise InvalidInput(f"a ledger of version {self.version} has no {kind!r} event after its first.")
 
     def refuse_closed(self, name: str) -> None:
-        """Refuse to write to a ledger that lives elsewhere now."""
+        """Refuse to write to a ledger that was copied elsewhere."""
         if self.closed is not None:
             raise InvalidInput(f"{name} is closed: it was copied to {self.closed.content['to']}.", "Use that one.")
 
     def refuse_used(self, number: object, verb: str) -> None:
-        """Refuse to open or give back what is not a reservation that only stands there."""
+        """Refuse to open or give back anything but an unopened reservation."""
         if not isinstance(number, int) or not (self._is_older(number) or number in self.reserved):
             raise InvalidInput(f"event {number} is not a reservation, so it cannot be {verb}.")
         if number in self.given_back:
@@ -167,19 +165,19 @@ class Books:
         if number in self.opened:
             raise InvalidInput(f"reservation {number} was opened, so it cannot be {verb}.")
 
-    def _given_back(self, said: Mapping[str, Any]) -> Cost:
-        """The cost that a release gives back: from version 3 on it says so itself, and must say what was reserved."""
-        reserved = self.reserved.get(said["reservation"])
-        if reserved is not None and not _has_checkpoints(self.version):
-            return reserved.cost
-        cost = Cost.from_json(said["cost"])
-        if reserved is not None and cost != reserved.cost:
-            raise InvalidInput(f"it gives back another cost than reservation {reserved.number} has.")
+    def _returned_cost(self, content: Mapping[str, Any]) -> Cost:
+        """Return the cost that a release gives back: from version 3 on it states the cost, which must match."""
+        reservation = self.reserved.get(content["reservation"])
+        if reservation is not None and not _has_checkpoints(self.version):
+            return reservation.cost
+        cost = Cost.from_json(content["cost"])
+        if reservation is not None and cost != reservation.cost:
+            raise InvalidInput(f"it gives back another cost than reservation {reservation.number} has.")
         return cost
 
-    def _refuse_answer(self, said: Mapping[str, Any]) -> None:
-        """Refuse a commit that is not the one answer to an opened reservation."""
-        key, number = read_name(said["key"], "key"), said["reservation"]
+    def _refuse_answer(self, content: Mapping[str, Any]) -> None:
+        """Refuse a commit that is not the only answer to an opened reservation."""
+        key, number = read_name(content["key"], "key"), content["reservation"]
         if not self._is_older(number):
             reservation = self.reserved.get(number)
             if reservation is None:
@@ -192,31 +190,31 @@ class Books:
             raise InvalidInput("it is not the one answer to what was reserved.")
 
     def _is_older(self, number: object) -> bool:
-        """Whether an event is before those that were read."""
+        """Return whether an event is older than those that were read."""
         return isinstance(number, int) and 1 <= number < self.start
 
     # -------------------------------------------------------------------------------------------- checkpoints
 
     def _state(self, earlier: Sequence[str]) -> dict[str, Any]:
-        """What a checkpoint states that follows the events so far."""
+        """Return the content of a checkpoint after these events."""
         assert self.first is not None
         spent = self.tally.to_json()
         return {"first": self.first.hash, "spent": spent, "answered": self.answered, "earlier": list(earlier)}
 
     def _compare(self, checkpoint: Event) -> None:
-        """Refuse a checkpoint that does not state what the events before it add up to."""
+        """Refuse a checkpoint whose sums are not those of the events before it."""
         links = checkpoint.content["earlier"]
         numbers = _linked_checkpoints(checkpoint.number)
-        # the hashes of checkpoints before those that were read are not known here
-        known = {number: self.events[number - self.start].hash for number in numbers if number >= self.start}
+        # hashes of checkpoints that were read; older ones cannot be compared here
+        hashes = {number: self.events[number - self.start].hash for number in numbers if number >= self.start}
         if len(links) != len(numbers) or any(
-            known.get(number, link) != link for number, link in zip(numbers, links, strict=True)
+            hashes.get(number, link) != link for number, link in zip(numbers, links, strict=True)
         ):
             raise InvalidInput("it does not name the checkpoints before it.")
         if checkpoint.content != self._state(links):
             raise InvalidInput("it states another sum than the events before it add up to.")
 
-    def append(self, session: Session, kind: str, content: Mapping[str, Any], time: str) -> Event:
+    def append(self, session: StoreSession, kind: str, content: Mapping[str, Any], time: str) -> Event:
         """Add an event to the ledger, and the checkpoint that is due after it."""
         event = self._append(session, kind, content, time)
         if kind == "commit" and _has_checkpoints(self.version):
@@ -226,21 +224,21 @@ class Books:
             self._append(session, "checkpoint", self._state(links), time)
         return event
 
-    def _append(self, session: Session, kind: str, content: Mapping[str, object], time: str) -> Event:
+    def _append(self, session: StoreSession, kind: str, content: Mapping[str, object], time: str) -> Event:
         event = next_event(self.events, kind, time, content)
         self._enter(event)
         self.events.append(event)
         session.append(event.row)
         return event
 
-    def event(self, session: Session, number: int) -> Event:
-        """An event by its number; an older one than were read is proven to stand before the head.
+    def event(self, session: StoreSession, number: int) -> Event:
+        """Return an event by its number; an event older than those read is proven to be in the chain.
 
-        Links lead from checkpoint to checkpoint, at most half of the way is left after each, and from the first
-        checkpoint after the event back to it.
+        Links lead from checkpoint to checkpoint, each halving the distance, and from the first checkpoint after the
+        event back to it.
         """
         if not isinstance(number, int) or not 1 <= number < self.start + len(self.events):
-            raise _unlinked(number)
+            raise _broken_link(number)
         if number >= self.start:
             return self.events[number - self.start]
         place, checkpoint = self.start, self.events[0]
@@ -250,14 +248,14 @@ class Books:
             place -= STRIDE << step
             links = checkpoint.content.get("earlier")
             if not isinstance(links, list) or step >= len(links):
-                raise _unlinked(number)
-            checkpoint = _read_linked(session, place, place, links[step])
-        return _read_linked(session, number, place, checkpoint.hash)
+                raise _broken_link(number)
+            checkpoint = _read_by_link(session, place, place, links[step])
+        return _read_by_link(session, number, place, checkpoint.hash)
 
     # -------------------------------------------------------------------------------------------- answers
 
-    def answer_to(self, session: Session, key: str) -> Event | None:
-        """The event that answers a question; None if there is none."""
+    def answer_to(self, session: StoreSession, key: str) -> Event | None:
+        """Return the event that answers a question, or None."""
         if key in self.committed or self.start == 1:
             return self.committed.get(key)
         number = session.answer_number(key)
@@ -268,26 +266,26 @@ class Books:
             raise _wrong_list("it names an event that does not answer the question.")
         return event
 
-    def reserved_for(self, session: Session, commit: Event) -> Event:
-        """The reservation that an event answers, as it was written."""
+    def reserved_for(self, session: StoreSession, commit: Event) -> Event:
+        """Return the event of the reservation that a commit answers."""
         event = self.event(session, commit.content["reservation"])
         if event.kind != "reserve" or event.content.get("key") != commit.content["key"]:
-            raise _unlinked(event.number)
+            raise _broken_link(event.number)
         return event
 
-    def refuse_lost_answers(self, session: Session) -> None:
-        """Refuse a store that lists fewer or more answers than were recorded: a question could be paid for twice."""
+    def refuse_lost_answers(self, session: StoreSession) -> None:
+        """Refuse a store whose list of answers has another length: a question could be paid for twice."""
         if self.start > 1 and session.answer_count() != self.answered:
             raise _wrong_list("it has another length.")
 
     def answers(self) -> dict[int, Event]:
-        """The events that committed, by the number of what they committed."""
+        """Return the commits by the number of their reservation."""
         return {event.content["reservation"]: event for event in self.committed.values()}
 
     # -------------------------------------------------------------------------------------------- what is wrong
 
-    def sound(self, name: str) -> LedgerTerms:
-        """The terms; refuses books with anything wrong in them."""
+    def checked_terms(self, name: str) -> LedgerTerms:
+        """Return the terms; refuse books with problems."""
         if self.problems or self.terms is None:
             raise UnreadableFile(
                 f"{name} was altered or is damaged: {self.problems[0]}", "See: discreet ledger verify."
@@ -295,12 +293,12 @@ class Books:
         return self.terms
 
     def orphans(self) -> tuple[Reservation, ...]:
-        done = {*self.answers(), *self.given_back}
-        return tuple(entry for number, entry in self.reserved.items() if number not in done)
+        finished = {*self.answers(), *self.given_back}
+        return tuple(entry for number, entry in self.reserved.items() if number not in finished)
 
-    def lost_contents(self, session: Session) -> list[str]:
-        """Requests and answers that events name and the store no longer has as they were."""
-        lost = [
+    def lost_contents(self, session: StoreSession) -> list[str]:
+        """Return problems with requests and answers that events name: missing in the store, or altered."""
+        problems = [
             f"the {what} of event {event.number} is missing or was altered."
             for event in self.events
             for what in ("request", "answer")
@@ -309,8 +307,8 @@ class Books:
         if _has_checkpoints(self.version) and not self.problems:
             committed = {key: event.number for key, event in self.committed.items()}
             if session.answer_numbers() != committed:
-                lost.append("the list of recorded answers is not that of the events.")
-        return lost
+                problems.append("the list of recorded answers is not that of the events.")
+        return problems
 
 
 def _has_checkpoints(version: object) -> bool:
@@ -318,7 +316,7 @@ def _has_checkpoints(version: object) -> bool:
 
 
 def _linked_checkpoints(number: int) -> list[int]:
-    """The earlier checkpoints that a checkpoint names: those at distances 1, 2, 4, 8 and so on.
+    """Return the earlier checkpoints that a checkpoint names: those at distances 1, 2, 4, 8 and so on.
 
     >>> _linked_checkpoints(5 * STRIDE) == [4 * STRIDE, 3 * STRIDE, STRIDE]
     True
@@ -326,15 +324,15 @@ def _linked_checkpoints(number: int) -> list[int]:
     return [number - (STRIDE << step) for step in range(number.bit_length()) if number > STRIDE << step]
 
 
-def _read_linked(session: Session, first: int, last: int, head: str) -> Event:
-    """The first of some events whose last one has a known hash."""
+def _read_by_link(session: StoreSession, first: int, last: int, head: str) -> Event:
+    """Read some events whose last has a known hash; return the first."""
     events, problems = read_chain(session.rows(first, last), first)
     if problems or not events or (events[-1].number, events[-1].hash) != (last, head):
-        raise _unlinked(first)
+        raise _broken_link(first)
     return events[0]
 
 
-def _unlinked(number: object) -> UnreadableFile:
+def _broken_link(number: object) -> UnreadableFile:
     return UnreadableFile(
         f"the ledger was altered or is damaged: event {number} is missing, or the chain does not lead to it.",
         "See: discreet ledger verify.",
@@ -348,9 +346,9 @@ def _wrong_list(why: str) -> UnreadableFile:
     )
 
 
-def read_version(said: Mapping[str, object]) -> int:
-    """The version of a ledger, from its first event."""
-    version = said.get("version", 1)
+def read_version(content: Mapping[str, object]) -> int:
+    """Read the version of a ledger from its first event."""
+    version = content.get("version", 1)
     if type(version) is not int or not 1 <= version <= VERSION:
         raise UnreadableFile(
             f"the ledger is of version {version!r}; this program reads 1 to {VERSION}.", "Upgrade discreet."
@@ -359,7 +357,7 @@ def read_version(said: Mapping[str, object]) -> int:
 
 
 def read_reason(text: object) -> str:
-    """Why a reservation is given back, in words that can be shown on any terminal."""
+    """Read the reason for giving a reservation back: printable text."""
     if not isinstance(text, str) or not text.strip() or len(text) > 500 or not text.isprintable():
         raise InvalidInput(f"say why it is given back: {arg('because')}, a text of 1 to 500 printable characters.")
     return text

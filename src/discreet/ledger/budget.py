@@ -1,4 +1,4 @@
-"""What a budget is, what a release costs, and whether the one pays for the other.
+"""Budgets, the costs of releases, and their composition.
 
 Questions may depend on earlier answers, so costs add up by a privacy filter:
 
@@ -8,7 +8,7 @@ Questions may depend on earlier answers, so costs add up by a privacy filter:
   each rho is chosen adaptively (Feldman, Zrnic 2021, Individual privacy accounting via a Renyi filter; Whitehouse,
   Ramdas, Rogers, Wu 2023, Fully-adaptive composition in differential privacy).
 
-All sums are exact. What is irrational is rounded against whoever asks.
+All sums are exact. Irrational numbers are rounded on the private side: costs up, budgets down.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from ..wording import find_name
 
 FILTERS = ("sum", "zcdp")
 
-#: A budget beyond this protects nobody.
-LARGEST_BUDGET = 10_000
+#: Maximum epsilon of a budget; more would protect nobody.
+MAX_BUDGET_EPSILON = 10_000
 
 #: Significant digits to which irrational numbers are rounded.
 _DIGITS = 15
 
-#: A cost with a longer denominator than this is rounded up, so that sums stay short.
-_MOST_BITS = 192
+#: Maximum bits of a cost's denominator; longer ones are rounded up, so that sums stay short.
+_MAX_DENOMINATOR_BITS = 192
 
 
 # ------------------------------------------------------------------------------------------------ numbers
 
 
 def round_up(value: Fraction, digits: int = _DIGITS) -> Fraction:
-    """The least decimal number of this many significant digits (or one more) that is at least the value."""
+    """Round up to this many significant decimal digits (or one more)."""
     if not value:
         return value
     magnitude = (math.log2(abs(value.numerator)) - math.log2(value.denominator)) * math.log10(2)
@@ -57,28 +57,28 @@ def round_down(value: Fraction, digits: int = _DIGITS) -> Fraction:
 
 
 def short(value: Fraction, *, up: bool, digits: int = 6) -> str:
-    """A number for people, rounded up (what was spent or asked) or down (what is left).
+    """Return a number for people, rounded up (a cost) or down (a remainder).
 
     >>> short(Fraction(1, 3), up=True), short(Fraction(1, 3), up=False), short(Fraction(5, 2), up=True)
     ('0.333334', '0.333333', '2.5')
     """
-    rounded = round_up(value, digits) if up else round_down(value, digits)
-    return f"{float(rounded):.{digits + 1}g}"
+    number = round_up(value, digits) if up else round_down(value, digits)
+    return f"{float(number):.{digits + 1}g}"
 
 
-def typed(value: Fraction) -> str:
-    """A number as a person would type it: decimal, of at most six digits, and never less than it is.
+def decimal_text(value: Fraction) -> str:
+    """Return a number as a person would type it: decimal, at most six digits, rounded up.
 
-    >>> typed(Fraction(3, 2)), typed(Fraction(1, 3)), typed(Fraction(1, 10**5)), typed(Fraction(30))
-    ('1.5', '0.333334', '1e-5', '30')
+    >>> [decimal_text(Fraction(number)) for number in ("1.5", "1/3", "1e-5", "30")]
+    ['1.5', '0.333334', '1e-5', '30']
     """
     return re.sub(r"e([+-])0*", r"e\1", short(value, up=True)).replace("e+", "e")
 
 
 def lifetime_budget(one: Fraction) -> Fraction:
-    """A round number that pays for at least three releases of this cost: 1, 2, 3 or 5 times a power of ten.
+    """Return a round number that pays for three releases of this cost: 1, 2, 3 or 5 times a power of ten.
 
-    >>> [typed(lifetime_budget(Fraction(one))) for one in ("1", "0.5", "1/3", "0.03", "1e-6")]
+    >>> [decimal_text(lifetime_budget(Fraction(one))) for one in ("1", "0.5", "1/3", "0.03", "1e-6")]
     ['3', '2', '1', '0.1', '3e-6']
     """
     if not one:
@@ -89,13 +89,13 @@ def lifetime_budget(one: Fraction) -> Fraction:
 
 
 def exact_text(value: Fraction) -> str:
-    """A fraction as text, losslessly: "3" or "1/3"."""
+    """Return a fraction as exact text: "3" or "1/3"."""
     top, bottom = show_integer(value.numerator), show_integer(value.denominator)
     return top if value.denominator == 1 else f"{top}/{bottom}"
 
 
 def read_exact(text: object) -> Fraction:
-    """The inverse of :func:`exact_text`; reads nothing else."""
+    """Read a fraction that :func:`exact_text` wrote, and nothing else."""
     if not isinstance(text, str) or not re.fullmatch(r"(0x[0-9a-f]+|[0-9]+)(/(0x[0-9a-f]+|[0-9]+))?", text):
         raise InvalidInput("a ledger writes numbers as text such as '3' or '1/3', and none is negative.")
     top, _, bottom = text.partition("/")
@@ -109,7 +109,7 @@ def read_exact(text: object) -> Fraction:
 
 
 def _gain(delta: Fraction, order: Fraction) -> Fraction:
-    """A lower bound of ``log(delta alpha)/(alpha-1) - log(1 - 1/alpha)``, of which both conversions below are made.
+    """Return a lower bound of ``log(delta alpha)/(alpha-1) - log(1 - 1/alpha)``, which both conversions below use.
 
     rho-zCDP implies ``delta = exp((alpha-1)(alpha rho - eps)) / alpha * (1 - 1/alpha)^(alpha-1)`` for every alpha > 1
     (Canonne, Kamath, Steinke 2020, Corollary 13), and that is ``alpha rho = eps + gain``.
@@ -118,7 +118,7 @@ def _gain(delta: Fraction, order: Fraction) -> Fraction:
 
 
 def _best_order(delta: Fraction, score: Callable[[float, float], float]) -> Fraction:
-    """The order with the highest score of (order, gain). Floats may choose it, because every order proves a bound."""
+    """Return the order with the highest score of (order, gain). Floats suffice, since every order proves a bound."""
     log_delta = math.log(delta.numerator) - math.log(delta.denominator)
 
     def of(place: float) -> float:
@@ -127,19 +127,19 @@ def _best_order(delta: Fraction, score: Callable[[float, float], float]) -> Frac
         return score(1 + excess, gain)
 
     best, width = 20.0, 1.0
-    for _ in range(4):  # from a grid over all sensible orders to a fine one
+    for _ in range(4):  # a coarse grid over all sensible orders, then finer ones
         best = max((best + width * step for step in range(-30, 31)), key=of)
         width /= 20
     return 1 + Fraction(f"{math.exp(best):.6g}")
 
 
 def rho_within(epsilon: Fraction, delta: Fraction, order: Fraction) -> Fraction:
-    """The largest rho that this order proves to imply (epsilon, delta), rounded down."""
+    """Return the largest rho that this order proves to imply (epsilon, delta), rounded down."""
     return round_down((epsilon + _gain(delta, order)) / order)
 
 
 def largest_rho(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """The largest rho found that implies (epsilon, delta), rounded down, and the order that proves it.
+    """Search for the largest rho that implies (epsilon, delta); return it rounded down, and the order that proves it.
 
     >>> rho, order = largest_rho(Fraction(1), Fraction(1, 10**6))
     >>> round(float(rho), 4)
@@ -155,7 +155,7 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]
 
 
 def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
-    """An epsilon that rho-zCDP implies with this delta, rounded up."""
+    """Return an epsilon that rho-zCDP implies with this delta, rounded up."""
     if not rho:
         return Fraction(0)
     order = _best_order(delta, lambda order, gain: gain - float(rho) * order)
@@ -163,12 +163,12 @@ def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
 
 
 def rho_of(epsilon: Fraction) -> Fraction:
-    """The rho of a pure epsilon, rounded up."""
+    """Return the rho of a pure epsilon, rounded up."""
     return round_up(pure_rho(epsilon)) if epsilon <= 100 else epsilon  # epsilon tanh(epsilon/2) is at most epsilon
 
 
 def pure_epsilon(rho: Fraction) -> Fraction:
-    """The largest epsilon found whose pure guarantee costs at most this rho, rounded down."""
+    """Search for the largest epsilon whose pure guarantee costs at most this rho; return it rounded down."""
     low, high = Fraction(0), Fraction(1)
     while rho_of(high) <= rho:
         low, high = high, 2 * high
@@ -183,9 +183,9 @@ def pure_epsilon(rho: Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a release costs: epsilon and delta, and its rho if it is known to have zero-concentrated privacy.
+    """The cost of a release: epsilon and delta, and its rho if it has zero-concentrated privacy.
 
-    ``rho`` states all of the same release in another currency, with no further delta. Costs add up as under basic
+    ``rho`` is the cost of the same release in another measure, with no further delta. Costs add up as under basic
     composition.
 
     >>> Cost(Fraction(1, 2)) + Cost(Fraction(1, 3), Fraction(1, 10**6))
@@ -220,47 +220,47 @@ class Cost:
         return self if left.rho is not None else Cost(self.epsilon, self.delta)
 
     def concentrated(self) -> Fraction | None:
-        """The least rho known of it: as stated, or that of a pure epsilon; None if there is neither."""
-        known = [] if self.rho is None else [self.rho]
-        return min([*known, rho_of(self.epsilon)] if not self.delta else known, default=None)
+        """Return the least known rho: the stated one, or that of a pure epsilon; None if there is neither."""
+        rhos = [] if self.rho is None else [self.rho]
+        return min([*rhos, rho_of(self.epsilon)] if not self.delta else rhos, default=None)
 
     def recordable(self) -> Cost:
-        """The same cost, rounded up where a fraction is very long; refused if it cannot be one of a release."""
+        """Return the same cost with very long fractions rounded up; refuse a cost that no release has."""
         if self.delta >= 1:
             raise InvalidInput("a release with delta = 1 protects nobody; its delta must be below 1.", argument="delta")
         if self.rho == 0 and self.epsilon:
             raise InvalidInput("a cost with a positive epsilon and rho = 0 cannot be right.")
-        rho = None if self.rho is None else _not_long(self.rho)
-        return Cost(_not_long(self.epsilon), _not_long(self.delta), rho)
+        rho = None if self.rho is None else _with_short_denominator(self.rho)
+        return Cost(_with_short_denominator(self.epsilon), _with_short_denominator(self.delta), rho)
 
     def to_json(self) -> dict[str, Json]:
-        """For JSON, losslessly."""
+        """Return exact JSON values."""
         rho = None if self.rho is None else exact_text(self.rho)
         return {"epsilon": exact_text(self.epsilon), "delta": exact_text(self.delta), "rho": rho}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, object]) -> Cost:
-        rho = said["rho"]
-        return cls(read_exact(said["epsilon"]), read_exact(said["delta"]), None if rho is None else read_exact(rho))
+    def from_json(cls, data: Mapping[str, object]) -> Cost:
+        rho = data["rho"]
+        return cls(read_exact(data["epsilon"]), read_exact(data["delta"]), None if rho is None else read_exact(rho))
 
 
-def _not_long(value: Fraction) -> Fraction:
-    return value if value.denominator.bit_length() <= _MOST_BITS else round_up(value, 30)
+def _with_short_denominator(value: Fraction) -> Fraction:
+    return value if value.denominator.bit_length() <= _MAX_DENOMINATOR_BITS else round_up(value, 30)
 
 
 def amount_text(cost: Cost, *, up: bool = False) -> str:
-    """What is left, or with ``up`` what is asked or missing: epsilon, and delta and rho where there is any.
+    """Put a cost in words: epsilon, and delta and rho where positive; round down a remainder, ``up`` a cost.
 
     >>> amount_text(Cost(Fraction(1, 3))), amount_text(Cost(Fraction(0), rho=Fraction(1, 8)), up=True)
     ('epsilon 0.333333', 'rho 0.125')
     """
     parts = [("epsilon", cost.epsilon), ("delta", cost.delta), ("rho", cost.rho)]
-    shown = [
+    amounts = [
         f"{name} {short(value, up=up)}"
         for name, value in parts
         if value is not None and (value or (name == "epsilon" and not up))
     ]
-    return ", ".join(shown)
+    return ", ".join(amounts)
 
 
 NOTHING = Cost(Fraction(0), Fraction(0), Fraction(0))
@@ -268,14 +268,14 @@ NOTHING = Cost(Fraction(0), Fraction(0), Fraction(0))
 
 @dataclass(frozen=True)
 class Tally:
-    """Costs added up, so that one of them can be taken off again exactly.
+    """A sum of costs, from which a cost can be subtracted exactly.
 
     Attributes
     ----------
     epsilon, delta, rho
-        The sums; that of rho is over the costs that have one.
+        The sums; rho is summed over the costs that have one.
     without_rho
-        How many costs have none. While there are any, the total has none.
+        The number of costs without a rho. If it is positive, the total has no rho.
 
     >>> spent = Tally().plus(Cost(Fraction(1, 2))).plus(Cost(Fraction(1, 3), rho=Fraction(1, 18)))
     >>> spent.total.epsilon, spent.total.rho, spent.minus(Cost(Fraction(1, 2))).total.rho
@@ -293,46 +293,46 @@ class Tally:
 
     def plus(self, cost: Cost, sign: int = 1) -> Tally:
         rho = self.rho + sign * (cost.rho or 0)
-        unknown = self.without_rho + sign * (cost.rho is None)
-        return Tally(self.epsilon + sign * cost.epsilon, self.delta + sign * cost.delta, rho, unknown)
+        without_rho = self.without_rho + sign * (cost.rho is None)
+        return Tally(self.epsilon + sign * cost.epsilon, self.delta + sign * cost.delta, rho, without_rho)
 
     def minus(self, cost: Cost) -> Tally:
-        """Without one of the costs; one that was never added is refused where that shows."""
+        """Subtract one of the costs; refuse a difference below zero, which shows that it was never added."""
         rest = self.plus(cost, -1)
         if min(rest.epsilon, rest.delta, rest.rho) < 0 or rest.without_rho < 0:
             raise InvalidInput("more would be given back than was spent.")
         return rest
 
     def to_json(self) -> dict[str, Json]:
-        """For JSON, losslessly."""
+        """Return exact JSON values."""
         sums = {what: exact_text(getattr(self, what)) for what in ("epsilon", "delta", "rho")}
         return {**sums, "without_rho": self.without_rho}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, object]) -> Tally:
-        number = said["without_rho"]
+    def from_json(cls, content: Mapping[str, object]) -> Tally:
+        number = content["without_rho"]
         if type(number) is not int or number < 0:
             raise InvalidInput("a number of costs is a whole number, at least 0.")
-        return cls(read_exact(said["epsilon"]), read_exact(said["delta"]), read_exact(said["rho"]), number)
+        return cls(read_exact(content["epsilon"]), read_exact(content["delta"]), read_exact(content["rho"]), number)
 
 
 # ------------------------------------------------------------------------------------------------ terms
 
 
 @dataclass(frozen=True)
-class Terms:
-    """What a ledger is bound to, for good.
+class LedgerTerms:
+    """The permanent terms of a ledger: its data set, its guarantee and its budget.
 
     Attributes
     ----------
     dataset, unit, relation
-        Whose data, what is protected ("row" or a column), and what a neighbouring table is.
+        The data set, the privacy unit ("row" or a column), and the neighbour relation.
     epsilon, delta, filter
-        The budget, and how costs add up against it.
+        The budget, and the rule by which costs add up.
     ledger
         A random name, the same in every bundle.
     key
-        The secret of the hash that chooses which of a person's groups count. Never shown or exported.
+        The secret key of the hash that chooses which of a person's groups count. Never shown or exported.
     rho, order
         With the filter "zcdp": the budget as rho, and the order alpha of Renyi divergence that proves it.
     """
@@ -354,9 +354,9 @@ class Terms:
         for what, allowed in (("relation", RELATIONS), ("filter", FILTERS)):
             if getattr(self, what) not in allowed:
                 raise InvalidInput.must_be(what, f"one of {', '.join(allowed)}", getattr(self, what))
-        if not 0 < self.epsilon <= LARGEST_BUDGET:
+        if not 0 < self.epsilon <= MAX_BUDGET_EPSILON:
             raise InvalidInput.must_be(
-                "epsilon", f"above 0 and at most {LARGEST_BUDGET} for a budget", InWords(self.epsilon)
+                "epsilon", f"above 0 and at most {MAX_BUDGET_EPSILON} for a budget", InWords(self.epsilon)
             )
         if not 0 <= self.delta < 1:
             raise InvalidInput.must_be("delta", "a probability, at least 0 and below 1", InWords(self.delta))
@@ -368,8 +368,8 @@ class Terms:
             )
 
     @classmethod
-    def new(cls, dataset: str, unit: str, relation: str, epsilon: object, delta: object, filter: str) -> Terms:
-        """Terms with a new random name and a new secret key."""
+    def new(cls, dataset: str, unit: str, relation: str, epsilon: object, delta: object, filter: str) -> LedgerTerms:
+        """Return terms with a new random name and a new secret key."""
         total, chance = (
             as_fraction(epsilon, f"the {named('epsilon')} of the budget"),
             as_fraction(delta, f"the {named('delta')} of the budget"),
@@ -385,7 +385,7 @@ class Terms:
         return cls(dataset, unit, relation, total, chance, filter, name, key, *largest_rho(total, chance))
 
     def to_json(self) -> dict[str, Json]:
-        """For JSON: everything but the secret."""
+        """Return JSON values: everything but the secret key."""
         return {
             "ledger": self.ledger,
             "dataset": self.dataset,
@@ -399,20 +399,25 @@ class Terms:
         }
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any], key: bytes) -> Terms:
-        """The inverse of :meth:`describe`; a rho that the budget does not imply is refused."""
-        rho, order = (None if said[what] is None else read_exact(said[what]) for what in ("rho", "order"))
-        names = said["dataset"], said["unit"], said["relation"]
-        budget = read_exact(said["epsilon"]), read_exact(said["delta"])
-        terms = cls(*names, *budget, said["filter"], said["ledger"], key, rho, order)
+    def from_json(cls, content: Mapping[str, Any], key: bytes) -> LedgerTerms:
+        """Read terms that :meth:`to_json` wrote; refuse a rho that the budget does not imply."""
+        rho, order = (None if content[what] is None else read_exact(content[what]) for what in ("rho", "order"))
+        names = content["dataset"], content["unit"], content["relation"]
+        budget = read_exact(content["epsilon"]), read_exact(content["delta"])
+        terms = cls(*names, *budget, content["filter"], content["ledger"], key, rho, order)
         if (terms.filter == "zcdp") != (rho is not None) or (rho is None) != (order is None):
             raise InvalidInput("a budget has a rho if and only if rho is what adds up.")
         if rho is not None and order is not None and not (order > 1 and rho <= rho_within(*budget, order)):
             raise InvalidInput("the budget as rho does not follow from epsilon and delta.")
         return terms
 
+    @property
+    def budget(self) -> Cost:
+        """The total budget; its rho is None where epsilons add up."""
+        return Cost(self.epsilon, self.delta, self.rho)
+
     def add(self, total: Cost, cost: Cost) -> Cost:
-        """A cost added to a total; under the filter zcdp every cost has a rho, or is refused."""
+        """Add a cost to a total; under the filter zcdp, refuse a cost without a rho."""
         if self.filter == "sum":
             return total + cost
         rho = cost.concentrated()
@@ -424,37 +429,37 @@ class Terms:
         return total + Cost(cost.epsilon, cost.delta, rho)
 
     def allow(self, total: Cost) -> bool:
-        """Whether the budget pays for a total."""
+        """Return whether the budget pays for a total."""
         if self.filter == "zcdp":
             return self.rho is not None and total.rho is not None and total.rho <= self.rho
         return total.epsilon <= self.epsilon and total.delta <= self.delta
 
     def spent(self, total: Cost) -> Cost:
-        """A total as it is stated: under the filter zcdp, epsilon is what rho amounts to at the budget's delta."""
+        """Return a total for people: under the filter zcdp, its epsilon is what rho implies at the budget's delta."""
         if self.filter == "sum" or total.rho is None:
             return total
         return Cost(epsilon_of(total.rho, self.delta), self.delta if total.rho else Fraction(0), total.rho)
 
     def left(self, total: Cost) -> Cost:
-        """What one more release may cost: under the filter zcdp, epsilon is the largest pure one that rho pays for."""
+        """Return the maximum cost of one more release: under zcdp, the largest pure epsilon that rho pays for."""
         if self.rho is None or total.rho is None:
             return Cost(self.epsilon - total.epsilon, self.delta - total.delta)
         return Cost(pure_epsilon(self.rho - total.rho), Fraction(0), self.rho - total.rho)
 
     def missing(self, total: Cost, cost: Cost) -> Cost:
-        """By how much a cost is more than what is left, in what adds up; nothing where it is not."""
+        """Return the part of a cost that the remaining budget does not pay for."""
         left = self.left(total)
         if left.rho is not None:
             return Cost(Fraction(0), Fraction(0), max((cost.concentrated() or Fraction(0)) - left.rho, Fraction(0)))
         return Cost(max(cost.epsilon - left.epsilon, Fraction(0)), max(cost.delta - left.delta, Fraction(0)))
 
     def refusal(self, total: Cost, cost: Cost) -> str:
-        """Asked and left, in words, of what there is not enough of."""
+        """Put in words what was asked for and what is left, for each measure that does not suffice."""
         left = self.left(total)
         if self.rho is not None and left.rho is not None:
-            asked = cost.concentrated() or Fraction(0)
+            rho = cost.concentrated() or Fraction(0)
             room = f" (a pure epsilon of {short(left.epsilon, up=False)})"
-            return _account("rho", self.rho, asked, left.rho) + room
+            return _account("rho", self.rho, rho, left.rho) + room
         lines = (
             ("epsilon", self.epsilon, cost.epsilon, left.epsilon),
             ("delta", self.delta, cost.delta, left.delta),
@@ -462,13 +467,13 @@ class Terms:
         return "; ".join(_account(*line) for line in lines if line[2] > line[3])
 
 
-def _account(what: str, budget: Fraction, asked: Fraction, left: Fraction) -> str:
+def _account(what: str, budget: Fraction, cost: Fraction, left: Fraction) -> str:
     rest = f"{short(left, up=False)} of {short(budget, up=False)} is left"
-    return f"you asked for {what} {short(asked, up=True)}, and {rest}"
+    return f"you asked for {what} {short(cost, up=True)}, and {rest}"
 
 
 def read_name(text: object, what: str) -> str:
-    """A name that can be shown on any terminal."""
+    """Read a name: printable text, so that any terminal can show it."""
     if not isinstance(text, str) or not text or len(text) > 200 or not text.isprintable():
         raise InvalidInput.must_be(what, "a text of 1 to 200 printable characters", InWords(f"{text!r:.60}"))
     return text

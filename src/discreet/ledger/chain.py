@@ -17,17 +17,17 @@ from typing import Any
 from ..errors import DiscreetError, InvalidInput, WrongType
 from ..strict_json import read_json
 
-#: What the first event names as the one before it.
+#: The ``previous`` hash of the first event.
 NO_EVENT = "0" * 64
 
 
 def canonical_json(content: object, *, floats: bool = False) -> str:
-    """JSON text that is equal for equal content: sorted keys, no spaces, plain ASCII, and no floats unless allowed.
+    """Return JSON text that is equal for equal content: sorted keys, no spaces, ASCII, and no floats unless allowed.
 
     >>> canonical_json({"b": [1, None], "a": "1/3"})
     '{"a":"1/3","b":[1,null]}'
     """
-    _refuse_unclear(content, floats)
+    _refuse_ambiguous(content, floats)
     try:
         return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -36,8 +36,8 @@ def canonical_json(content: object, *, floats: bool = False) -> str:
         ) from None
 
 
-def _refuse_unclear(content: object, floats: bool, depth: int = 0) -> None:
-    """Other programs may spell a float otherwise, and names that are not text would become text unasked."""
+def _refuse_ambiguous(content: object, floats: bool, depth: int = 0) -> None:
+    """Refuse floats, which programs write differently, and names that are not text, which JSON would convert."""
     if depth > 50:
         raise InvalidInput("what a ledger keeps may be nested at most 50 deep.", argument="content")
     if isinstance(content, float) and not floats:
@@ -53,7 +53,7 @@ def _refuse_unclear(content: object, floats: bool, depth: int = 0) -> None:
     elif not isinstance(content, list | tuple):
         return
     for value in content:
-        _refuse_unclear(value, floats, depth + 1)
+        _refuse_ambiguous(value, floats, depth + 1)
 
 
 def digest_of(content: bytes) -> str:
@@ -61,7 +61,7 @@ def digest_of(content: bytes) -> str:
 
 
 def time_text(time: str) -> str:
-    """The time of an event for people.
+    """Return the time of an event for people.
 
     >>> time_text("2026-11-16T03:07:05Z")
     '2026-11-16 03:07:05 UTC'
@@ -70,8 +70,8 @@ def time_text(time: str) -> str:
 
 
 @dataclass(frozen=True)
-class Row:
-    """An event as it is stored: its place, its text, and the hash it claims."""
+class EventRow:
+    """A stored event: its number, its text, and the hash it claims."""
 
     number: int
     body: str
@@ -80,14 +80,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Event:
-    """One entry of a ledger: "init", "reserve", "opened", "commit" or "release", with what it says.
+    """An event of a ledger, such as "init", "reserve", "opened", "commit" or "release".
 
     Attributes
     ----------
     number
-        Its place in the ledger, from 1 on.
+        Its place in the ledger, from 1.
     kind, time, content
-        What happened, when (UTC), and the details; fractions are text.
+        The kind of event, its time (UTC), and its details; fractions are text.
     previous, hash
         The links of the chain: the hash of the event before it, and its own.
     """
@@ -100,8 +100,8 @@ class Event:
     hash: str
 
     @property
-    def row(self) -> Row:
-        return Row(self.number, self._body(), self.hash)
+    def row(self) -> EventRow:
+        return EventRow(self.number, self._body(), self.hash)
 
     def _body(self) -> str:
         return canonical_json(
@@ -116,17 +116,16 @@ class Event:
 
 
 def next_event(events: Sequence[Event], kind: str, time: str, content: Mapping[str, object]) -> Event:
-    """The event that would follow these, which need not begin with the first."""
+    """Return the event that follows these; they may be the end of a chain."""
     number, previous = (events[-1].number + 1, events[-1].hash) if events else (1, NO_EVENT)
     event = Event(number, kind, time, content, previous, "")
     return Event(number, kind, time, content, previous, digest_of(event._body().encode()))
 
 
-def read_chain(rows: Sequence[Row], first: int = 1) -> tuple[list[Event], list[str]]:
-    """The events of a chain as far as it holds, and what breaks it: nothing, or one sentence.
+def read_chain(rows: Sequence[EventRow], first: int = 1) -> tuple[list[Event], list[str]]:
+    """Return the valid events at the beginning of a chain, and the problem that ends them, if any, as a sentence.
 
-    A chain that is read from a later event on (``first`` above 1) does not look at what that event names as the one
-    before it.
+    A chain that is read from a later event on (``first`` above 1) does not check the ``previous`` hash of that event.
     """
     events: list[Event] = []
     for place, row in enumerate(rows, start=first):
@@ -138,22 +137,22 @@ def read_chain(rows: Sequence[Row], first: int = 1) -> tuple[list[Event], list[s
         if event is None:
             return events, [f"event {place} is not written as this program writes events."]
         if place > 1 and not events:
-            pass  # whoever reads from here on knows by other means what came before
+            pass  # the caller has proof of what came before
         elif event.previous != (events[-1].hash if events else NO_EVENT):
             return events, [f"event {place} does not follow event {place - 1}: one of them was replaced or moved."]
         events.append(event)
     return events, []
 
 
-def _read_event(row: Row) -> Event | None:
-    """The event of a row, or None if it is not exactly what :attr:`Event.row` writes."""
+def _read_event(row: EventRow) -> Event | None:
+    """Return the event of a row, or None if it is not exactly what :attr:`Event.row` writes."""
     try:
-        said = read_json(row.body, f"event {row.number}")
-        if set(said) != {"number", "kind", "time", "content", "previous"} or not isinstance(said["content"], dict):
+        fields = read_json(row.body, f"event {row.number}")
+        if set(fields) != {"number", "kind", "time", "content", "previous"} or not isinstance(fields["content"], dict):
             return None
-        if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["time"], re.ASCII):
+        if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", fields["time"], re.ASCII):
             return None
-        event = Event(said["number"], said["kind"], said["time"], said["content"], said["previous"], row.hash)
+        event = Event(fields["number"], fields["kind"], fields["time"], fields["content"], fields["previous"], row.hash)
         return event if event.row == row else None
     except (ValueError, TypeError, RecursionError, DiscreetError):
         return None

@@ -1,7 +1,7 @@
-"""A ledger moved to another store, so that at no moment two of them can be spent from.
+"""Copy a ledger to another store, so that at no moment both can be spent from.
 
-The old one is closed first, for good, by an event that names the new place; then the new one is made with everything in
-one step. What stops in between leaves a closed ledger and no other, and copying to the same place goes on.
+An event that names the new address closes the old ledger for good; then one step makes the new ledger with everything
+in it. A stop in between leaves one closed ledger, and copying to the same address continues.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import InvalidInput, UnreadableFile
 from .books import Books
 from .chain import Event
-from .stores.base import Session, Store
+from .stores.base import Store, StoreSession
 from .stores.opening import create_store, open_store
 
 
@@ -23,30 +23,30 @@ def close_and_copy(old: Store, address: str | Path, time: str) -> Store:
     old
         The store to copy.
     address
-        Where to; nothing may be there, or the copy that was made before.
+        The new address: unused, or that of an earlier copy.
     time
-        Of the events that say so.
+        The time of the events that record the copy.
 
     Raises
     ------
     InvalidInput
-        When something else is there, or the ledger was copied elsewhere.
+        When the address is in use, or the ledger was copied elsewhere.
     UnreadableFile
-        When the old ledger does not hold: nothing is closed then.
+        When the old ledger fails its check; then it is not closed.
     """
     new = open_store(address)
-    place, there = _place(new), new.exists()
+    new_address, there = _absolute_address(new), new.exists()
 
-    def close(session: Session) -> None:
+    def close(session: StoreSession) -> None:
         books = Books(session)
-        books.sound(old.name)
-        if lost := books.lost_contents(session):
-            raise UnreadableFile(f"{old.name} was altered or is damaged: {lost[0]}", "See: discreet ledger verify.")
+        books.checked_terms(old.name)
+        if problems := books.lost_contents(session):
+            raise UnreadableFile(f"{old.name} was altered or is damaged: {problems[0]}", "See: discreet ledger verify.")
         if books.closed is None:
             if there:
                 raise InvalidInput(f"{new.name} exists already, and a ledger is never overwritten.", "Choose another.")
-            books.append(session, "closed", {"to": place}, time)
-        elif books.closed.content["to"] != place:
+            books.append(session, "closed", {"to": new_address}, time)
+        elif books.closed.content["to"] != new_address:
             raise InvalidInput(f"{old.name} was copied to {books.closed.content['to']} before.", "Use that one.")
 
     old.write(close)
@@ -56,34 +56,34 @@ def close_and_copy(old: Store, address: str | Path, time: str) -> Store:
         if there:
             _refuse_another(new, books.events)
             return new
-        kept = [event for event in books.events if event.number < books.closed.number]
+        events = [event for event in books.events if event.number < books.closed.number]
         answers = session.answer_numbers() if books.version > 2 else {}
 
-        def fill(copy: Session) -> None:
-            for event in kept[1:]:
+        def fill(copy: StoreSession) -> None:
+            for event in events[1:]:
                 copy.append(event.row)
-            for event in kept:
+            for event in events:
                 for name in ("request", "answer"):
                     if name in event.content:
                         content = session.content(str(event.content[name]))
-                        assert content is not None  # the books are sound and whole
+                        assert content is not None  # lost_contents found every content in place
                         copy.keep(content)
             for key, number in answers.items():
                 copy.record_answer(key, number)
             assert books.closed is not None
-            Books(copy).append(copy, "copied", {"from": _place(old), "closed": books.closed.hash}, time)
+            Books(copy).append(copy, "copied", {"from": _absolute_address(old), "closed": books.closed.hash}, time)
 
-        return create_store(address, kept[0].row, session.secret(), fill)
+        return create_store(address, events[0].row, session.secret(), fill)
 
 
-def _refuse_another(new: Store, events: list[Event]) -> None:
+def _refuse_another(new: Store, old_events: list[Event]) -> None:
     with new.reading() as session:
-        found = Books(session)
-        found.sound(new.name)
-        if found.events[0].hash != events[0].hash:
+        books = Books(session)
+        books.checked_terms(new.name)
+        if books.events[0].hash != old_events[0].hash:
             raise InvalidInput(f"{new.name} is another ledger.", "Choose another place.")
 
 
-def _place(store: Store) -> str:
-    """Where a store is, whichever folder one asks from."""
+def _absolute_address(store: Store) -> str:
+    """Return the address of a store, independent of the working folder."""
     return store.name if store.folder is None else str(Path(store.name).absolute())

@@ -1,4 +1,4 @@
-"""What a ledger says: its reservations and answers, an entry for each, and what was found when it was read whole."""
+"""The reservations, answers and entries of a ledger, and the report of its check."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .chain import Event
 
 @dataclass(frozen=True)
 class Reservation:
-    """A cost that is spent, and the place in the ledger where that is written."""
+    """A reserved cost, and the event that records it."""
 
     ledger: str
     number: int
@@ -25,18 +25,18 @@ class Reservation:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedAnswer:
     """The committed answer to a question.
 
     Attributes
     ----------
     key, request, answer, cost
-        What was asked and answered, and what that cost when it was new.
+        The question's key, its request, its answer, and the cost of the first release.
     number, head, time
-        Where in the chain the answer stands, and since when. A bundle publishes ``head``.
+        The number, hash and time of the event with the answer. A bundle publishes ``head``.
     fresh, paid
-        Whether the call that returned this drew the answer, and whether it spent anything. Of two processes that ask
-        the same new question at once both have paid, and the answer of one is fresh.
+        Whether the call that returned this drew the answer, and whether it spent budget. If two processes ask the same
+        new question at once, both pay, and the answer of one is fresh.
     """
 
     key: str
@@ -51,19 +51,19 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A reservation with what was asked, and the events that followed it; None where there is none (yet).
+class LedgerEntry:
+    """A reservation with its request, and the later events about it; None where there is no such event.
 
     Attributes
     ----------
     opened
-        From here on rows may have been read.
+        The event from which on rows may have been read.
     committed
-        The answer was recorded.
+        The event that recorded the answer.
     given_back
-        It was released, and what it reserved is no longer spent.
+        The event that gave the reservation back, so that its cost is no longer spent.
     opening_recorded
-        Whether this ledger records openings; if not, a reservation without one may have been opened.
+        Whether this ledger records openings; if not, any reservation may have been opened.
     """
 
     reservation: Reservation
@@ -75,7 +75,7 @@ class Entry:
 
     @property
     def state(self) -> str:
-        """One of "answered", "given back", "opened", "reserved" (no row was read) and "not answered" (nobody knows)."""
+        """One of "answered", "given back", "opened", "reserved" (no row was read) and "not answered" (unknown)."""
         if self.committed is not None:
             return "answered"
         if self.given_back is not None:
@@ -87,20 +87,20 @@ class Entry:
 
 @dataclass(frozen=True)
 class LedgerReport(Check, Result):
-    """What :meth:`Ledger.verify` found. ``problems`` is empty when the ledger holds.
+    """The report of :meth:`Ledger.verify`. ``problems`` is empty when the ledger holds.
 
     Attributes
     ----------
     problems
-        What is wrong, in sentences.
+        The problems, in sentences.
     events, head
-        How many events could be read, and the hash of the last.
+        The number of readable events, and the hash of the last.
     spent, left, orphans
-        What they add up to, and the reservations that are spent and not answered.
+        Their sums, and the reservations that are spent and not answered.
     name
-        Where the ledger is kept.
+        The address of the ledger.
     heads
-        The published heads that were looked for.
+        The published heads that were compared.
     """
 
     problems: tuple[str, ...]
@@ -117,7 +117,7 @@ class LedgerReport(Check, Result):
         return not self.problems
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         content: dict[str, Json] = {
             "file": self.name,
             "holds": self.holds,
@@ -132,7 +132,7 @@ class LedgerReport(Check, Result):
         return stamped("ledger-report", 1, content)
 
     def report(self) -> Report:
-        """Whether the ledger holds, what is wrong, and what it adds up to."""
+        """Report whether the ledger holds, its problems, and its sums."""
         lines = [("problem", problem) for problem in self.problems]
         if self.events:
             read = "" if self.holds else " could be read"

@@ -1,15 +1,15 @@
-"""The ledger: a budget that is spent before an answer is drawn, and cannot be overspent.
+"""The ledger: a budget that is spent before noise is drawn, and cannot be overspent.
 
-A ledger binds a data set, the unit that is protected, the neighbour relation and a budget. Every release first
-*reserves* its cost; it is *opened* before the first row can be read, and *committed* with its answer. If the program
-was killed, a reservation that was opened and not committed stays spent: its noise may have been seen. One that was not
-opened can be given back (:meth:`Ledger.release`), after which it can never open.
+A ledger binds a data set, the privacy unit, the neighbour relation and a budget. Every release first *reserves* its
+cost; it is *opened* before the first row can be read, and *committed* with its answer. If the program is killed, a
+reservation that was opened and not committed stays spent: its noise may have been seen. One that was not opened can be
+given back (:meth:`Ledger.release`), after which it can never open.
 
 How costs add up, and why that is valid for questions that depend on earlier answers, is in :mod:`.budget`.
 
-The hash chain shows alterations to whoever has the file, and a restored old copy to whoever has a bundle that was
-published since: its head is then unknown. It is not a signature: who can write the file and has no bundle to answer to
-can write a new chain.
+The hash chain reveals alterations to anyone with the file, and a restored old copy to anyone with a bundle that was
+published since: its head is then unknown. The chain is not a signature: someone who can write the file, while no bundle
+has been published, can write a new chain.
 
 Paying, opening, committing, giving back and looking up an answer read the end of the chain, as :mod:`.books` explains.
 :meth:`Ledger.verify`, :meth:`Ledger.events`, :meth:`Ledger.entries`, :meth:`Ledger.orphans` and
@@ -30,31 +30,31 @@ from ..databases.failures import StoreUnavailable
 from ..errors import BudgetExceeded, DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, arg
 from ..strict_json import read_json
 from .books import VERSION, Books, read_reason
-from .budget import Cost, Terms, lifetime_budget, read_name, typed
+from .budget import Cost, LedgerTerms, decimal_text, lifetime_budget, read_name
 from .chain import Event, canonical_json, digest_of, next_event
 from .copying import close_and_copy
-from .entries import Entry, LedgerReport, Recorded, Reservation
+from .entries import LedgerEntry, LedgerReport, RecordedAnswer, Reservation
 from .statement import LedgerStatement, release_line
-from .stores.base import Session, Store
+from .stores.base import Store, StoreSession
 from .stores.opening import create_store, open_store
 
 __all__ = [
     "Cost",
-    "Entry",
+    "LedgerEntry",
     "Event",
     "Ledger",
     "LedgerReport",
     "LedgerStatement",
-    "Recorded",
+    "RecordedAnswer",
     "Reservation",
-    "Terms",
+    "LedgerTerms",
     "init_line",
     "release_line",
 ]
 
 
 class Ledger:
-    """A budget for one data set, kept in a file, that several processes may spend from and none can overspend.
+    """A budget for one data set, which several processes may spend from and none can overspend.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Ledger:
     def __init__(self, store: Store) -> None:
         self._store = store
         with store.reading() as session:
-            self._terms = Books.recent(session).sound(store.name)
+            self._terms = Books.recent(session).checked_terms(store.name)
 
     @classmethod
     def create(
@@ -86,20 +86,20 @@ class Ledger:
         delta: object = 0,
         filter: str = "sum",
     ) -> Ledger:
-        """Make a new ledger; an existing file is refused."""
-        terms = Terms.new(dataset, unit, relation, epsilon, delta, filter)
-        # The digest ties the secret to the chain and says nothing about it.
-        said = {**terms.to_json(), "version": VERSION, "key_sha256": digest_of(terms.key)}
-        first = next_event([], "init", _now(), said)
+        """Make a new ledger; refuse an existing file."""
+        terms = LedgerTerms.new(dataset, unit, relation, epsilon, delta, filter)
+        # the digest binds the secret key to the chain without revealing it
+        content = {**terms.to_json(), "version": VERSION, "key_sha256": digest_of(terms.key)}
+        first = next_event([], "init", _now(), content)
         return cls(create_store(path, first.row, terms.key))
 
     @classmethod
     def open(cls, path: str | Path, *, hint: Mapping[str, object] | None = None) -> Ledger:
         """Open a ledger that exists.
 
-        ``hint`` holds what is known of the options of ``discreet ledger init`` (data, dataset, unit, relation, epsilon,
-        delta, filter), and the ``cost`` of the release that needs a ledger: a missing one is refused with the line to
-        type.
+        ``hint`` holds known options of ``discreet ledger init`` (data, dataset, unit, relation, epsilon, delta,
+        filter), and the ``cost`` of the release that needs a ledger: for the error of a missing ledger, which shows the
+        command to type.
         """
         store = open_store(path)
         if not store.exists():
@@ -107,24 +107,24 @@ class Ledger:
         return cls(store)
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> LedgerTerms:
         return self._terms
 
     @property
     def name(self) -> str:
-        """Where it is kept."""
+        """Address of the ledger."""
         return self._store.name
 
     @property
     def folder(self) -> Path | None:
-        """The folder whose disk an answer takes room on; None if it is not on this machine."""
+        """Folder that answers are stored in; None if it is not on this machine."""
         return self._store.folder
 
     def __repr__(self) -> str:
         return f"<Ledger {self.name} of {self._terms.dataset!r}, unit {self._terms.unit!r}>"
 
     def check_terms(self, dataset: str, unit: str, relation: str) -> None:
-        """Refuse a question about another data set, unit or neighbour relation than the ledger is bound to."""
+        """Refuse a question about another data set, unit or neighbour relation than the ledger has."""
         terms = self._terms
         if dataset != terms.dataset:
             raise InvalidInput(
@@ -142,46 +142,46 @@ class Ledger:
     # -------------------------------------------------------------------------------------------- the budget
 
     def spent(self) -> Cost:
-        """What is spent, orphaned reservations included.
+        """Return what is spent, including reservations without an answer.
 
-        With the filter "zcdp" rho is what adds up, and epsilon is what it amounts to at the budget's delta, rounded up.
+        With the filter "zcdp" rho adds up, and epsilon is what rho implies at the budget's delta, rounded up.
         """
         return self._terms.spent(self._read().total)
 
     def left(self) -> Cost:
-        """What one more release may cost at most.
+        """Return the maximum cost of one more release.
 
-        With the filter "zcdp" rho is what is left, and epsilon the largest pure epsilon that it pays for, rounded down.
+        With the filter "zcdp" it has the remaining rho, and the largest pure epsilon that rho pays for, rounded down.
         """
         return self._terms.left(self._read().total)
 
     def quote(self, cost: Cost) -> tuple[Cost, Cost | None]:
-        """What would be left if this were reserved now, and None; or what is left, and what is missing."""
+        """Return what would be left after reserving this cost, and None; or what is left, and what is missing."""
         total, cost = self._read().total, cost.recordable()
         if self._terms.allow(self._terms.add(total, cost)):
             return self._terms.left(self._terms.add(total, cost)), None
         return self._terms.left(total), self._terms.missing(total, cost)
 
-    def reserve(self, key: str, request: Mapping[str, object], cost: Cost) -> Reservation | Recorded:
+    def reserve(self, key: str, request: Mapping[str, object], cost: Cost) -> Reservation | RecordedAnswer:
         """Spend the cost of a question, before anything is read or drawn.
 
-        Returns the recorded answer instead, and spends nothing, if the same key has been committed. The cost is written
-        exactly, or rounded up where its fractions are very long.
+        If the same key has been committed, return the recorded answer and spend nothing. The cost is recorded exactly,
+        or rounded up where its fractions are very long.
 
         Raises
         ------
         BudgetExceeded
-            When what is left does not pay for it; nothing is spent.
+            When the remaining budget does not pay for it; nothing is spent.
         """
         read_name(key, "key")
-        asked = canonical_json(dict(request), floats=True).encode()
+        request_text = canonical_json(dict(request), floats=True).encode()
         cost = cost.recordable()
 
-        def step(session: Session) -> Reservation | Recorded:
+        def step(session: StoreSession) -> Reservation | RecordedAnswer:
             books = self._sound(session)
-            known = self._recorded(session, books, key)
-            if known is not None:
-                return known
+            recorded = self._recorded(session, books, key)
+            if recorded is not None:
+                return recorded
             books.refuse_closed(self.name)
             books.refuse_lost_answers(session)
             if not self._terms.allow(self._terms.add(books.total, cost)):
@@ -189,22 +189,22 @@ class Ledger:
                     f"not enough budget in {self.name}: {self._terms.refusal(books.total, cost)}. Nothing was spent; a "
                     "question that was answered before is free."
                 )
-            said = {"key": key, "request": session.keep(asked), "cost": cost.to_json()}
-            event = books.append(session, "reserve", said, _now())
+            content = {"key": key, "request": session.keep(request_text), "cost": cost.to_json()}
+            event = books.append(session, "reserve", content, _now())
             return Reservation(self._terms.ledger, event.number, key, cost, event.hash, event.time)
 
         return self._store.write(step)
 
-    def commit(self, reservation: Reservation, answer: bytes) -> Recorded:
-        """Record the answer of a reservation. Publish what is returned.
+    def commit(self, reservation: Reservation, answer: bytes) -> RecordedAnswer:
+        """Record the answer of a reservation; return the answer to publish.
 
-        If an answer to the same key was committed meanwhile, that one is returned and this one is forgotten: one
-        question has one answer. What was reserved for it stays spent.
+        If the same key was answered meanwhile, return that answer and discard this one, since a question has one
+        answer. The reservation stays spent.
         """
         if not isinstance(answer, bytes):
             raise WrongType.must_be("answer", "bytes", InWords(type(answer).__name__))
 
-        def step(session: Session) -> Recorded:
+        def step(session: StoreSession) -> RecordedAnswer:
             books = self._own(session, reservation, "commit")
             if books.version > 1 and reservation.number not in books.opened:
                 raise InvalidInput(
@@ -213,8 +213,8 @@ class Ledger:
                 )
             first = books.answer_to(session, reservation.key) is None
             if first:
-                said = {"key": reservation.key, "reservation": reservation.number, "answer": session.keep(answer)}
-                books.append(session, "commit", said, _now())
+                content = {"key": reservation.key, "reservation": reservation.number, "answer": session.keep(answer)}
+                books.append(session, "commit", content, _now())
             recorded = self._recorded(session, books, reservation.key)
             assert recorded is not None
             return replace(recorded, fresh=first, paid=True)
@@ -222,7 +222,7 @@ class Ledger:
         return self._store.write(step)
 
     def mark_opened(self, reservation: Reservation) -> None:
-        """Record, before the first row can be read, that a reservation is used: from then on it stays spent.
+        """Record, before the first row can be read, that a reservation is in use: from then on it stays spent.
 
         Raises
         ------
@@ -230,9 +230,9 @@ class Ledger:
             When the reservation was given back, or was opened before: nothing may be read for it.
         """
 
-        def step(session: Session) -> None:
+        def step(session: StoreSession) -> None:
             books = self._own(session, reservation, "open")
-            if books.version == 1:  # it has no such events, and every reservation stays spent
+            if books.version == 1:  # version 1 has no such events: every reservation stays spent
                 return
             if reservation.number in books.given_back:
                 raise InvalidInput(
@@ -246,29 +246,29 @@ class Ledger:
         self._store.write(step)
 
     def release(self, number: int, *, because: str) -> Cost:
-        """Give back a reservation for which no row was read; its number can never open or commit afterwards.
+        """Give back a reservation for which no row was read; it can never open or commit afterwards.
 
         Parameters
         ----------
         number
-            The number of the reservation, as :meth:`entries` and ``discreet ledger show`` have it.
+            The number of the reservation in :meth:`entries` and ``discreet ledger show``.
         because
-            Why; the chain keeps it.
+            The reason, which the chain keeps.
 
         Returns
         -------
         Cost
-            What is no longer spent.
+            The cost that is no longer spent.
 
         Raises
         ------
         InvalidInput
-            When the reservation was opened (its rows may have been read), answered or given back, or when the ledger is
-            of version 1 and does not tell.
+            When the reservation was opened (rows may have been read), answered or given back, or when the ledger is of
+            version 1, which does not record openings.
         """
         reason = read_reason(because)
 
-        def step(session: Session) -> Cost:
+        def step(session: StoreSession) -> Cost:
             books = self._sound(session, number if isinstance(number, int) else 1)
             books.refuse_closed(self.name)
             reservation = books.reserved.get(number)
@@ -279,70 +279,70 @@ class Ledger:
                     argument="number",
                     given=number,
                 )
-            spent = None
+            why = None
             if number in books.answers():
-                spent = f"of {self.name} was answered, so it stays spent."
+                why = f"of {self.name} was answered, so it stays spent."
             elif books.version == 1:
-                spent = f"stays spent: {self.name} is of version 1, which does not record whether rows were read."
+                why = f"stays spent: {self.name} is of version 1, which does not record whether rows were read."
             elif number in books.opened:
-                spent = f"of {self.name} was opened: its rows may have been read and its noise seen, so it stays spent."
-            if spent is not None:
-                raise InvalidInput(f"reservation {number} {spent}", argument="number")
+                why = f"of {self.name} was opened: its rows may have been read and its noise seen, so it stays spent."
+            if why is not None:
+                raise InvalidInput(f"reservation {number} {why}", argument="number")
             books.refuse_used(number, "given back")
-            said = {"reservation": number, "because": reason}
+            content = {"reservation": number, "because": reason}
             if books.version > 2:
-                said["cost"] = reservation.cost.to_json()
-            books.append(session, "release", said, _now())
+                content["cost"] = reservation.cost.to_json()
+            books.append(session, "release", content, _now())
             return reservation.cost
 
         return self._store.write(step)
 
-    def answer(self, key: str, request: Mapping[str, object], cost: Cost, draw: Callable[[], bytes]) -> Recorded:
-        """The recorded answer to a question, or a new one: reserved and opened before ``draw`` is called.
+    def answer(self, key: str, request: Mapping[str, object], cost: Cost, draw: Callable[[], bytes]) -> RecordedAnswer:
+        """Return the recorded answer to a question, or a new one, reserved and opened before ``draw`` is called.
 
-        ``fresh`` and ``paid`` of what is returned tell which.
+        ``fresh`` and ``paid`` of the result tell which.
         """
-        paid = self.reserve(key, request, cost)
-        if isinstance(paid, Recorded):
-            return paid
+        entry = self.reserve(key, request, cost)
+        if isinstance(entry, RecordedAnswer):
+            return entry
         try:
-            self.mark_opened(paid)
+            self.mark_opened(entry)
         except UnreadableFile as problem:
             raise type(problem)(
                 f"opening failed: {problem.message} No row was read.",
-                f"Give the reservation back with:\n  {release_line(self.name, paid.number)}",
+                f"Give the reservation back with:\n  {release_line(self.name, entry.number)}",
             ) from None
         answer = draw()
         try:
-            return self.commit(paid, answer)
+            return self.commit(entry, answer)
         except UnreadableFile as problem:
             raise type(problem)(
-                f"recording failed: {problem.message} The answer was not kept; reservation {paid.number} stays spent."
+                f"recording failed: {problem.message} The answer was not kept; reservation {entry.number} stays spent."
             ) from None
 
     # -------------------------------------------------------------------------------------------- the books
 
-    def recorded(self, key: str) -> Recorded | None:
-        """The committed answer to the same question, which costs nothing to see again; None if there is none."""
+    def recorded(self, key: str) -> RecordedAnswer | None:
+        """Return the recorded answer to a question, at no cost, or None."""
         with self._store.reading() as session:
             return self._recorded(session, self._sound(session), key)
 
     def events(self) -> list[Event]:
-        """Every event, in order."""
+        """Return every event, in order."""
         return self._read_whole().events
 
-    def entries(self) -> list[Entry]:
-        """Every reservation, in order."""
+    def entries(self) -> list[LedgerEntry]:
+        """Return every reservation, in order."""
         with self._store.reading() as session:
             return self._entries(session, self._sound(session, 1))
 
-    def _entries(self, session: Session, books: Books) -> list[Entry]:
-        done = books.answers()
+    def _entries(self, session: StoreSession, books: Books) -> list[LedgerEntry]:
+        answers = books.answers()
         return [
-            Entry(
+            LedgerEntry(
                 entry,
                 self._request(session, books.events[number - 1]),
-                done.get(number),
+                answers.get(number),
                 books.opened.get(number),
                 books.given_back.get(number),
                 books.version > 1,
@@ -351,7 +351,7 @@ class Ledger:
         ]
 
     def statement(self) -> LedgerStatement:
-        """The budget, what is spent and left, and every entry: one state of the ledger, for people and programs."""
+        """Return the budget, what is spent and left, and every entry, at one moment."""
         with self._store.reading() as session:
             books = self._sound(session, 1)
             entries = tuple(self._entries(session, books))
@@ -361,25 +361,25 @@ class Ledger:
     def copy_to(self, address: str | Path) -> Ledger:
         """Move the ledger to another place, such as from a file to PostgreSQL, and close this one for good.
 
-        What was spent, every answer and every published head go along. If it stops on the way, this ledger is closed
-        and no other lives; the same call goes on from there.
+        The copy has the same spending, answers and published heads. If the copying stops half-way, this ledger is
+        closed and no other exists; the same call continues.
         """
         return Ledger(close_and_copy(self._store, address, _now()))
 
     def orphans(self) -> tuple[Reservation, ...]:
-        """Reservations that are spent and have no answer: given up, or under way in another process."""
+        """Return reservations that are spent and have no answer: abandoned, or in progress in another process."""
         return self._read_whole().orphans()
 
     def contains(self, head: str) -> bool:
-        """Whether this hash, which a bundle published, is that of an event of this ledger."""
+        """Return whether this ledger has an event with this hash, such as the head in a bundle."""
         return any(event.hash == head for event in self._read_whole().events)
 
     def verify(self, heads: Sequence[str] = ()) -> LedgerReport:
-        """Check the store, the whole chain, the sums, the contents, and that these published heads are known."""
+        """Check the store, the whole chain, its sums, the contents, and that the chain has these published heads."""
         return verify_store(self._store, heads)
 
     def _read(self) -> Books:
-        """The books from the last checkpoint on."""
+        """Read the books from the last checkpoint on."""
         with self._store.reading() as session:
             return self._sound(session)
 
@@ -387,32 +387,32 @@ class Ledger:
         with self._store.reading() as session:
             return self._sound(session, 1)
 
-    def _sound(self, session: Session, since: int | None = None) -> Books:
-        """The books from the last checkpoint on, or from the last one before an event; refuses what does not hold."""
+    def _sound(self, session: StoreSession, since: int | None = None) -> Books:
+        """Read the books from the last checkpoint on, or the last before an event; refuse an invalid ledger."""
         books = Books.recent(session, since)
-        if books.sound(self.name) != self._terms:
+        if books.checked_terms(self.name) != self._terms:
             raise UnreadableFile(f"{self.name} was replaced by another ledger while it was in use.")
         return books
 
-    def _own(self, session: Session, reservation: Reservation, verb: str) -> Books:
-        """The books, if the reservation is theirs, with all that happened to it."""
+    def _own(self, session: StoreSession, reservation: Reservation, verb: str) -> Books:
+        """Read the books of a reservation from its checkpoint on; refuse a reservation of another ledger."""
         books = self._sound(session, reservation.number)
         books.refuse_closed(self.name)
         if books.reserved.get(reservation.number) != reservation:
             raise InvalidInput(f"this is not a reservation of the ledger {self.name}.", f"Reserve first, then {verb}.")
         return books
 
-    def _recorded(self, session: Session, books: Books, key: str) -> Recorded | None:
+    def _recorded(self, session: StoreSession, books: Books, key: str) -> RecordedAnswer | None:
         event = books.answer_to(session, key)
         if event is None:
             return None
-        reserved = books.reserved_for(session, event)
-        request = self._request(session, reserved)
+        reservation = books.reserved_for(session, event)
+        request = self._request(session, reservation)
         answer = self._content(session, event, "answer")
-        cost = Cost.from_json(reserved.content["cost"])
-        return Recorded(key, request, answer, event.number, event.hash, event.time, cost)
+        cost = Cost.from_json(reservation.content["cost"])
+        return RecordedAnswer(key, request, answer, event.number, event.hash, event.time, cost)
 
-    def _request(self, session: Session, event: Event) -> Mapping[str, Any]:
+    def _request(self, session: StoreSession, event: Event) -> Mapping[str, Any]:
         content = self._content(session, event, "request")
         try:
             request = read_json(content, "the request")
@@ -422,7 +422,7 @@ class Ledger:
             raise UnreadableFile(f"the request of event {event.number} in {self.name} is not one that was reserved.")
         return request
 
-    def _content(self, session: Session, event: Event, what: str) -> bytes:
+    def _content(self, session: StoreSession, event: Event, what: str) -> bytes:
         content = session.content(event.content[what])
         if content is None:
             raise UnreadableFile(f"the {what} of event {event.number} in {self.name} is missing or was altered.")
@@ -430,7 +430,7 @@ class Ledger:
 
 
 def verify_store(store: Store, heads: Sequence[str] = ()) -> LedgerReport:
-    """Check a store whatever state it is in; see :meth:`Ledger.verify`."""
+    """Check a store in any state, even a damaged one; see :meth:`Ledger.verify`."""
     try:
         problems = store.damage()
         with store.reading() as session:
@@ -440,11 +440,11 @@ def verify_store(store: Store, heads: Sequence[str] = ()) -> LedgerReport:
         raise
     except DiscreetError as problem:
         return LedgerReport((str(problem),), 0, "", None, None, (), store.name, tuple(heads))
-    known = {event.hash for event in books.events}
+    hashes = {event.hash for event in books.events}
     problems += [
         f"the published head {head[:16]} is not in it: an older copy was restored, or this is another ledger."
         for head in heads
-        if head not in known
+        if head not in hashes
     ]
     head = books.events[-1].hash if books.events else ""
     if books.terms is None:
@@ -455,39 +455,39 @@ def verify_store(store: Store, heads: Sequence[str] = ()) -> LedgerReport:
 
 
 def init_line(path: str | Path, hint: Mapping[str, object]) -> str:
-    """The line that makes a ledger, with what is known filled in.
+    """Return the command that makes a ledger, with the known options filled in.
 
-    A release's own cost is not a budget: it is proposed with room for two more like it, as a number people type.
+    The proposed budget pays for three releases of the known cost, as a round number.
 
     >>> init_line("study.ledger", {"data": "my visits.csv", "unit": "person"})
     "discreet ledger init study.ledger --data 'my visits.csv' --unit person --epsilon 1"
     >>> init_line("study.ledger", {"dataset": "visits", "unit": "row", "cost": Cost("0.4", "1e-6")})
     'discreet ledger init study.ledger --data visits --unit row --epsilon 2 --delta 3e-6'
     """
-    known = {"data": hint.get("dataset", "NAME"), "unit": "COLUMN", "epsilon": 1}
+    options = {"data": hint.get("dataset", "NAME"), "unit": "COLUMN", "epsilon": 1}
     if isinstance(cost := hint.get("cost"), Cost):
         budget = {"epsilon": cost.epsilon, "delta": cost.delta}
-        known |= {what: lifetime_budget(one) for what, one in budget.items() if one}
-    known |= {option: value for option, value in hint.items() if value is not None}
-    usual = {"relation": "add-remove", "delta": "0", "filter": "sum"}
+        options |= {what: lifetime_budget(one) for what, one in budget.items() if one}
+    options |= {option: value for option, value in hint.items() if value is not None}
+    defaults = {"relation": "add-remove", "delta": "0", "filter": "sum"}
     words = ["discreet", "ledger", "init", str(path)]
     for option in ("data", "unit", "epsilon", "delta", "relation", "filter"):
-        if option not in known:
+        if option not in options:
             continue
-        value = known[option]
-        text = typed(value) if isinstance(value, Fraction) else str(value)
-        if text != usual.get(option):
+        value = options[option]
+        text = decimal_text(value) if isinstance(value, Fraction) else str(value)
+        if text != defaults.get(option):
             words += [f"--{option}", text]
     return shlex.join(words)
 
 
 def _proposal(path: str | Path, hint: Mapping[str, object]) -> str:
-    """What to type where there is no ledger, and what the number in it is for."""
+    """Return the advice for a missing ledger: the command that makes it, and the purpose of its budget."""
     how = "Make one, with a budget for everything that will ever be released from the data:"
     if isinstance(cost := hint.get("cost"), Cost):
         how = (
-            f"This release costs epsilon {typed(cost.epsilon)}; a budget is for all releases from the data and cannot "
-            "be changed, so make one with room for two more like it:"
+            f"This release costs epsilon {decimal_text(cost.epsilon)}; a budget is for all releases from the data and "
+            "cannot be changed, so make one with room for two more like it:"
         )
     return f"{how}\n  {init_line(path, hint)}"
 

@@ -1,4 +1,4 @@
-"""What a ledger says of itself: its budget, what was spent on what, and what to do about unanswered reservations."""
+"""The statement of a ledger: its budget, its spending, and what to do about unanswered reservations."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from ..privacy.relations import RELATIONS
-from ..report import Bar, Code, Json, Part, Prose, Report, Result, Section, Table, stamped
-from ..report import Terms as Lines
+from ..report import Bar, Code, Json, Part, Prose, Report, Result, Section, Table, Terms, stamped
 from ..unit import Unit
-from .budget import NOTHING, Cost, Terms, short
+from .budget import NOTHING, Cost, LedgerTerms, short
 from .chain import Event, time_text
-from .entries import Entry
+from .entries import LedgerEntry
 
-#: A question is cut after so many characters, and an edition.
-_LONGEST_QUESTION, _LONGEST_EDITION = 70, 60
+#: Maximum characters of a question and of an edition; the rest is cut.
+_QUESTION_WIDTH, _EDITION_WIDTH = 70, 60
 
-#: States of reservations without an answer -> what that means.
-_UNANSWERED = {
+#: States of reservations without an answer -> their meaning.
+_MEANING_OF_STATE = {
     "opened": "Rows may have been read, so this stays spent. The release is under way now, or its program was stopped.",
     "not answered": "This ledger is of version 1 and does not record whether rows were read, so this stays spent.",
     "reserved": "No row was read. The release is about to begin, or its program was stopped; then give it back with:",
@@ -35,23 +34,23 @@ class LedgerStatement(Result):
     Attributes
     ----------
     name
-        Where the ledger is kept.
+        The address of the ledger.
     terms
-        What it is bound to.
+        Its terms.
     spent, left
-        What is spent, and what one more release may cost at most.
+        What is spent, and the maximum cost of one more release.
     entries
-        Every reservation with what became of it.
+        Every reservation with the events about it.
     """
 
     name: str
-    terms: Terms
+    terms: LedgerTerms
     spent: Cost
     left: Cost
-    entries: tuple[Entry, ...]
+    entries: tuple[LedgerEntry, ...]
 
     def to_json(self) -> dict[str, Json]:
-        """Everything but the secret, with exact fractions."""
+        """Return everything but the secret key, with exact fractions."""
         content: dict[str, Json] = {
             "file": self.name,
             **self.terms.to_json(),
@@ -63,8 +62,8 @@ class LedgerStatement(Result):
         return stamped("ledger-statement", 1, content)
 
     def report(self) -> Report:
-        """The budget, the entries, and what the states of unanswered reservations mean."""
-        parts: list[Part] = [Lines(terms_in_words(self.terms)), self._budget()]
+        """Report the budget, the entries, and the meaning of unanswered states."""
+        parts: list[Part] = [Terms(terms_in_words(self.terms)), self._budget()]
         if self.terms.filter == "zcdp":
             spent, delta = short(self.spent.epsilon, up=True), short(self.terms.delta, up=True)
             left = short(self.left.epsilon, up=False)
@@ -81,7 +80,7 @@ class LedgerStatement(Result):
         )
 
     def describe(self) -> str:
-        """The report as text, with every entry."""
+        """Return the report as text, with every entry."""
         return self.report().text(most=max(40, len(self.entries)))
 
     def __str__(self) -> str:
@@ -108,7 +107,7 @@ class LedgerStatement(Result):
         )
         return Section(parts=(table,))
 
-    def _line(self, entry: Entry, editions: bool) -> tuple[str, ...]:
+    def _line(self, entry: LedgerEntry, editions: bool) -> tuple[str, ...]:
         reserved = entry.reservation
         cost = self.terms.add(NOTHING, reserved.cost)
         return (
@@ -121,17 +120,17 @@ class LedgerStatement(Result):
         )
 
     def _unanswered(self) -> Iterator[Section]:
-        """What the states of reservations without an answer mean, and what to type."""
-        for state, sentence in _UNANSWERED.items():
+        """Explain the states of reservations without an answer, and what to type."""
+        for state, sentence in _MEANING_OF_STATE.items():
             numbers = [entry.reservation.number for entry in self.entries if entry.state == state]
             if numbers:
                 lines = [release_line(self.name, number) for number in numbers if state == "reserved"]
-                said = Prose(f"{state}: {', '.join(map(str, numbers))}. {sentence}")
-                yield Section(parts=(said, *([Code("\n".join(lines))] if lines else [])))
+                explanation = Prose(f"{state}: {', '.join(map(str, numbers))}. {sentence}")
+                yield Section(parts=(explanation, *([Code("\n".join(lines))] if lines else [])))
 
 
-def terms_in_words(terms: Terms) -> tuple[tuple[str, str], ...]:
-    """What a ledger is bound to, as labelled lines."""
+def terms_in_words(terms: LedgerTerms) -> tuple[tuple[str, str], ...]:
+    """Return the terms of a ledger as labelled lines."""
     budget = f"epsilon = {short(terms.epsilon, up=False)}"
     if terms.delta:
         budget += f", delta = {short(terms.delta, up=False)}"
@@ -145,7 +144,7 @@ def terms_in_words(terms: Terms) -> tuple[tuple[str, str], ...]:
 
 
 def release_line(path: str | Path, number: int) -> str:
-    """The line that gives a reservation back.
+    """Return the command that gives a reservation back.
 
     >>> release_line("my study.ledger", 4)
     "discreet ledger release 'my study.ledger' 4 --because 'the program was stopped'"
@@ -153,30 +152,30 @@ def release_line(path: str | Path, number: int) -> str:
     return shlex.join(["discreet", "ledger", "release", str(path), str(number), "--because", "the program was stopped"])
 
 
-def currencies(terms: Terms) -> list[str]:
-    """What adds up under the terms."""
+def currencies(terms: LedgerTerms) -> list[str]:
+    """Return the measures that add up under the terms."""
     if terms.filter == "zcdp":
         return ["rho"]
     return ["epsilon", "delta"] if terms.delta else ["epsilon"]
 
 
-def _amount(of: Cost | Terms, what: str) -> Fraction:
+def _amount(of: Cost | LedgerTerms, what: str) -> Fraction:
     value = getattr(of, what)
     assert isinstance(value, Fraction)
     return value
 
 
-def _edition(entry: Entry) -> str:
-    """The edition that was asked about, in printable characters; empty if none was named."""
+def _edition(entry: LedgerEntry) -> str:
+    """Return the edition of an entry in printable characters; empty if it has none."""
     text = entry.request.get("edition")
-    return "".join(c if c.isprintable() else " " for c in text)[:_LONGEST_EDITION] if isinstance(text, str) else ""
+    return "".join(c if c.isprintable() else " " for c in text)[:_EDITION_WIDTH] if isinstance(text, str) else ""
 
 
-def _question(entry: Entry) -> str:
-    """What was asked, on one line of printable characters; the key of the question if the request has no text."""
+def _question(entry: LedgerEntry) -> str:
+    """Return the question of an entry on one line of printable characters; its key if the request has no text."""
     text = " · ".join(_texts(entry.request)) or entry.reservation.key
     text = "".join(c if c.isprintable() else " " for c in text)
-    return text if len(text) <= _LONGEST_QUESTION else text[: _LONGEST_QUESTION - 1] + "…"
+    return text if len(text) <= _QUESTION_WIDTH else text[: _QUESTION_WIDTH - 1] + "…"
 
 
 def _texts(request: Mapping[str, object]) -> Iterator[str]:
@@ -186,7 +185,7 @@ def _texts(request: Mapping[str, object]) -> Iterator[str]:
             yield part["question"]
 
 
-def _entry_as_json(entry: Entry) -> dict[str, Any]:
+def _entry_as_json(entry: LedgerEntry) -> dict[str, Any]:
     back = entry.given_back
     return {
         "number": entry.reservation.number,

@@ -30,18 +30,18 @@ from ..exact.rationals import Number, as_fraction, exp_bounds, read_epsilon, sim
 LARGEST_REACH = 100
 
 
-#: How far below e^epsilon the rational E may lie. Deltas of 1e-9 are to have ten digits, so this must be small.
+#: Largest relative gap between e^epsilon and the rational E below it. Deltas of 1e-9 need ten digits, so it is small.
 _SLACK = Fraction(1, 2**96)
 
 
 def growth(epsilon: Fraction) -> Fraction:
-    """The rational with the smallest denominator just below e^epsilon: the steepest that noise may fall."""
+    """Return the rational with the smallest denominator just below e^epsilon: the steepest that noise may fall."""
     low, _ = exp_bounds(epsilon, 160)
     return simplest_between(max(low * (1 - _SLACK), Fraction(1)), low)
 
 
 def growth_gap(epsilon: Fraction) -> Fraction:
-    """By how much :func:`growth` is below e^epsilon at most, and so by how much a delta at it is too large at most."""
+    """Return a bound on how far :func:`growth` is below e^epsilon, and so on how much too large a delta at it is."""
     return exp_bounds(epsilon, 160)[1] - growth(epsilon)
 
 
@@ -50,7 +50,7 @@ SMALLEST_STAY = Fraction(1, 10**12)
 
 
 def read_stay(stay: object) -> Fraction:
-    """The probability of reporting the truth, strictly between 0 and 1."""
+    """Return the probability of reporting the truth, strictly between 0 and 1."""
     value = as_fraction(stay, "stay")
     if not 0 < value < 1:
         raise InvalidInput.must_be("stay", "strictly between 0 and 1", stay, meaning="the probability of the truth")
@@ -62,7 +62,7 @@ def read_stay(stay: object) -> Fraction:
 
 
 def read_reach(reach: object) -> int:
-    """The largest error D of a report."""
+    """Return the largest error D of a report."""
     value = positive_integer(reach, "reach", least=1)
     if value > LARGEST_REACH:
         raise InvalidInput.must_be(
@@ -76,7 +76,7 @@ def read_reach(reach: object) -> int:
 
 
 def law_of(probabilities: Mapping[int, Fraction]) -> Finite:
-    """An exact law from the probability of each outcome."""
+    """Return an exact law from the probability of each outcome."""
     low, high = min(probabilities), max(probabilities)
     scale = math.lcm(*(p.denominator for p in probabilities.values()))
     weights = [probabilities.get(z, Fraction(0)) * scale for z in range(low, high + 1)]
@@ -86,24 +86,24 @@ def law_of(probabilities: Mapping[int, Fraction]) -> Finite:
 
 
 def symmetric_law(stay: Fraction, side: list[Fraction]) -> Finite:
-    """The law with ``stay`` at zero and ``side[i - 1]`` at +i and at -i."""
-    found = {0: stay}
+    """Return the law with ``stay`` at zero and ``side[i - 1]`` at +i and at -i."""
+    probabilities = {0: stay}
     for i, p in enumerate(side, 1):
-        found[i] = found[-i] = p
-    return law_of(found)
+        probabilities[i] = probabilities[-i] = p
+    return law_of(probabilities)
 
 
 def moment(law: Finite, power: int) -> Fraction:
-    """E[Z^power], exactly."""
+    """Return E[Z^power], exactly."""
     return sum((z**power * law.probability(z) for z in range(law.low, law.high + 1)), Fraction(0))
 
 
 def zeros_bound(stay: Fraction, reach: int) -> Fraction:
-    """What delta is at least, at every epsilon, where zeros are published untouched: (1 + D eta)/(D + 1).
+    """Return a lower bound of delta, at every epsilon, if zeros are published without noise: (1 + D eta)/(D + 1).
 
     A count of 1 with unbiased noise in [-1, D] becomes 0 with probability at most D (1 - eta)/(D + 1): every unit of
-    mass at -1 must be balanced by at least 1/D above. In all other cases something is published that a count of 0,
-    left untouched, never becomes.
+    mass at -1 must be balanced by at least 1/D above. In all other cases the published value is one that a count of 0
+    without noise never has.
     """
     return (1 + reach * stay) / (reach + 1)
 
@@ -113,7 +113,7 @@ def zeros_bound(stay: Fraction, reach: int) -> Fraction:
 
 @dataclass(frozen=True)
 class PaperFormulas:
-    """What [S] section III says about counts n >= D, with its errors corrected beside it.
+    """The results of [S] section III about counts n >= D, as printed and corrected.
 
     Attributes
     ----------
@@ -164,22 +164,22 @@ class PaperFormulas:
     def deltas(self) -> tuple[Fraction, ...]:
         """The lower bounds delta_1..delta_(D+1) of the single-event delta: (23) and (32)."""
         power, total, side = self._powers, self._sums, self.mass
-        found = []
+        bounds = []
         for k in range(1, self.reach + 1):
             weighted = sum((power[j] * (j + 1) for j in range(k)), Fraction(0))
-            found.append(side * (self.odds * total[k] - power[k]) / weighted)
-        found.append(side / sum(total[k] for k in range(1, self.reach + 1)))
-        return tuple(found)
+            bounds.append(side * (self.odds * total[k] - power[k]) / weighted)
+        bounds.append(side / sum(total[k] for k in range(1, self.reach + 1)))
+        return tuple(bounds)
 
     @cached_property
     def crossovers(self) -> tuple[Fraction, ...]:
         """C_1..C_D of (34): delta_k >= delta_(k+1) exactly when C >= C_k. (Lemma 3 prints C_D one term short.)"""
         inner = Fraction(0)
-        found = []
+        ratios = []
         for k in range(1, self.reach + 1):
             inner += self._sums[k]  # sum_j E^j (k - j), one k further
-            found.append(self._sums[k + 1] / inner)
-        return tuple(found)
+            ratios.append(self._sums[k + 1] / inner)
+        return tuple(ratios)
 
     @cached_property
     def k(self) -> int:
@@ -193,19 +193,19 @@ class PaperFormulas:
 
     @cached_property
     def _third_kind(self) -> tuple[Fraction, ...]:
-        """The lower bounds that Theorem 3 forgets, for m = 1..D.
+        """The lower bounds missing from Theorem 3, for m = 1..D.
 
         The paper leaves out p(1) <= E eta + delta. With it the noise may grow from eta only so fast, alpha_i <= u_i =
         C E^i + B delta G_i, as it may fall only so fast, alpha_i <= d_i = B delta G_(D-i+1). As sum_i min(u_i, d_i)
         must be at least 1, so must sum_(i<=m) u_i + sum_(i>m) d_i for each m; m = 0 is delta_(D+1).
         """
         D, total = self.reach, self._sums
-        found, rise, slope = [], Fraction(0), sum((total[k] for k in range(1, D + 1)), Fraction(0))
+        bounds, rise, slope = [], Fraction(0), sum((total[k] for k in range(1, D + 1)), Fraction(0))
         for m in range(1, D + 1):
             rise += self._powers[m]
             slope += total[m] - total[D - m + 1]
-            found.append(self.mass * (1 - self.odds * rise) / slope)
-        return tuple(found)
+            bounds.append(self.mass * (1 - self.odds * rise) / slope)
+        return tuple(bounds)
 
     @cached_property
     def delta_star(self) -> Fraction:
@@ -223,20 +223,20 @@ class PaperFormulas:
 
     @cached_property
     def alphas(self) -> tuple[Fraction, ...]:
-        """alpha*_1..alpha*_D as Definition 2 has them: (37)-(39)."""
+        """alpha*_1..alpha*_D of Definition 2: (37)-(39)."""
         D, total = self.reach, self._sums
         step = self.printed_delta_star / self.mass
         if self.k > D:
             return tuple(step * total[D - j + 1] for j in range(1, D + 1))
-        found, last = [], self.odds
+        alphas, last = [], self.odds
         for _ in range(self.k):
             last = (last - step) / self.factor
-            found.append(last)
-        return (*found, *[Fraction(0)] * (D - self.k))
+            alphas.append(last)
+        return (*alphas, *[Fraction(0)] * (D - self.k))
 
     @cached_property
     def corrected_alphas(self) -> tuple[Fraction, ...]:
-        """alpha that reach the corrected delta*: those of Definition 2 wherever Theorem 3 holds."""
+        """The alphas that reach the corrected delta*: those of Definition 2 wherever Theorem 3 holds."""
         if self.theorem3_holds:
             return self.alphas
         D, total, step = self.reach, self._sums, self.delta_star / self.mass
@@ -259,7 +259,7 @@ class PaperFormulas:
 
 
 def paper_formulas(epsilon: Number, stay: Number, reach: Number) -> PaperFormulas:
-    """The closed forms of [S] section III at these parameters.
+    """Return the closed forms of [S] section III at these parameters.
 
     Examples
     --------
@@ -273,20 +273,22 @@ def paper_formulas(epsilon: Number, stay: Number, reach: Number) -> PaperFormula
 
 
 def truncated_geometric_law(epsilon: Fraction, stay: Fraction, reach: int) -> Finite:
-    """An atom at zero and a geometric law cut off at D on either side: p(i) ~ E^-i."""
+    """Return an atom at zero and a geometric law cut off at D on either side: p(i) ~ E^-i."""
     E = growth(epsilon)
     share = (1 - stay) / 2 * (E - 1) / (E**reach - 1)
     return symmetric_law(stay, [share * E ** (reach - i) for i in range(1, reach + 1)])
 
 
 def closed_form_holds(epsilon: Fraction, stay: Fraction, reach: int) -> bool:
-    """Whether the truncated geometric law has the least true delta for counts n >= D: while p(1) <= E eta."""
+    """Return whether the truncated geometric law has the least true delta for counts n >= D: while p(1) <= E eta."""
     E = growth(epsilon)
     return truncated_geometric_law(epsilon, stay, reach).probability(1) <= E * stay
 
 
 def least_delta(epsilon: Fraction, stay: Fraction, reach: int) -> Fraction:
-    """The least true delta for counts n >= D where :func:`closed_form_holds`: s max(C - (E - 1), (E - 1)/(E^D - 1)).
+    """Return the least true delta for counts n >= D, where :func:`closed_form_holds`.
+
+    It is s max(C - (E - 1), (E - 1)/(E^D - 1)).
 
     The first term bounds delta from below as no (p(z) - E p(z-1))+ is less than without its plus sign, and they add
     up to eta + s - E s over the half line; the second as p(D) <= delta and p(i) <= E p(i+1) + (a share of delta).
@@ -297,7 +299,7 @@ def least_delta(epsilon: Fraction, stay: Fraction, reach: int) -> Fraction:
 
 
 def knee(epsilon: Fraction, reach: int) -> Fraction:
-    """The stay probability with the least delta: up to it both improve together, beyond it delta rises steeply.
+    """Return the stay probability with the least delta: up to it both improve together, beyond it delta rises steeply.
 
     Where the two terms of :func:`least_delta` meet, C = (E - 1) E^D/(E^D - 1).
     """
@@ -307,7 +309,7 @@ def knee(epsilon: Fraction, reach: int) -> Fraction:
 
 
 def largest_stay(epsilon: Fraction, delta: Fraction, reach: int) -> Fraction | None:
-    """The largest stay probability with true delta at most this, for counts n >= D; None if there is none.
+    """Return the largest stay probability whose true delta is at most this, for counts n >= D; None if none reaches it.
 
     Beyond the knee delta = eta - (E - 1)(1 - eta)/2, so eta = (2 delta + E - 1)/(E + 1); before it delta falls.
     """

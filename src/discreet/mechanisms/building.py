@@ -1,4 +1,4 @@
-"""Building mechanisms of a family that is known by its description only: for counts 0..n, or from what a file keeps."""
+"""Building mechanisms from the description of their family: for counts 0..n, or from the parameters in a file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .families import Family
 
 
 def build_for_counts(family: Family, n: int, alpha: Fraction) -> Mechanism:
-    """The mechanism of this family for the counts 0..n that is as private as alpha = e^-epsilon.
+    """Return the mechanism of this family for the counts 0..n that is as private as alpha = e^-epsilon.
 
-    A family that takes epsilon alone is given the largest double that is not less private than alpha. One that takes
-    neither is built as it is.
+    A family that takes epsilon alone gets the largest double that is not less private than alpha. A family without a
+    privacy parameter ignores alpha.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def build_for_counts(family: Family, n: int, alpha: Fraction) -> Mechanism:
 
 
 def rebuild_saved(family: Family, parameters: Mapping[str, Any]) -> Mechanism:
-    """The mechanism of this family with the parameters that a file keeps.
+    """Return the mechanism of this family with the parameters of a file.
 
     Examples
     --------
@@ -45,5 +45,5 @@ def rebuild_saved(family: Family, parameters: Mapping[str, Any]) -> Mechanism:
 
 
 def _read_saved(value: object) -> Any:
-    """A parameter of a file: a space that is described there, or the value itself."""
+    """Return a parameter of a file; a description is read as its space."""
     return space_from(value) if isinstance(value, dict) else value

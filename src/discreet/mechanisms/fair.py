@@ -1,4 +1,4 @@
-"""The explicit fair mechanism of [C]: the truth is reported equally often whatever it is."""
+"""The explicit fair mechanism of [C]: every true count is reported truly with the same probability."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..spaces import Counts
 
 
 def explicit_fair(n: object, *, alpha: Number | None = None, epsilon: Number | None = None) -> Mechanism:
-    """The explicit fair mechanism on 0..n: all seven properties of [C], in closed form.
+    """Return the explicit fair mechanism on 0..n: all seven properties of [C], in closed form.
 
     With d = |i-j| and m = min(i, n-i) for the truth i, ``P(j | i) = y a^e`` where e = d while d <= m and
     e = ceil((d + m)/2) beyond. It is symmetric, honest, monotone and fair, for every n and epsilon, and of all
@@ -19,6 +19,13 @@ def explicit_fair(n: object, *, alpha: Number | None = None, epsilon: Number | N
 
     The normaliser is ``y = (1-a)/(1+a-2a^(n/2+1))`` for even n and ``y = (1-a)/((1+a)(1-a^((n+1)/2)))`` for odd n. (The
     paper prints the even one only.)
+
+    Parameters
+    ----------
+    n
+        The largest count, or a ``Counts`` space.
+    alpha, epsilon
+        Exactly one of them; alpha = e^-epsilon.
 
     References
     ----------

@@ -1,6 +1,6 @@
 """The families of mechanisms: one description each, read by everything that knows mechanisms by name.
 
-A :class:`Family` is data, and this module imports nothing heavy: functions are written ``module:function`` and loaded
+A :class:`Family` is data, and this module imports nothing heavy: functions are given as ``module:function`` and loaded
 when they are used. :data:`CLOSED_FORMS` has the families of this package. A package further down that has families of
 its own extends it (``optimise/families.py``), and everything below that reads the sum: the verbs and their help,
 ``dc.compare``, ``dc.calibrate``, ``dc.release_counts``, the documentation.
@@ -20,21 +20,21 @@ from ..wording import find_name, plain
 if TYPE_CHECKING:
     from ..mechanism import Mechanism
 
-#: What kind of law it is: noise that is added to a count, a table of probabilities for each range, a value that is kept
-#: or replaced by any other, noise on a map, points of a projective space.
+#: The kind of law: noise added to a count, a table of probabilities for each range, a value that is kept or replaced by
+#: any other, noise on a map, points of a projective space.
 Kind = Literal["noise", "table", "response", "map", "points"]
 
-#: What a family is built from. "n": the largest count; "space": any finite space; "privacy": one of epsilon and alpha;
-#: "noise": what bounded noise takes beside epsilon and reach; "q": the prime of a projective space. ``cli/design.py``
-#: has the options of each.
+#: The parameters of a family. "n": the largest count; "space": any finite space; "privacy": one of epsilon and alpha;
+#: "noise": the parameters of bounded noise other than epsilon and reach; "q": the prime of a projective space.
+#: ``cli/design.py`` has the options of each.
 Parameter = Literal[
     "n", "space", "grid", "privacy", "epsilon", "sigma2", "border", "reach", "noise", "base", "below", "q"
 ]  # fmt: skip
 
-#: Where a family is offered by name. "known": among the known mechanisms that are tried before a design is refused.
+#: The verbs that offer a family by name. "known": the known mechanisms that are tried before a design is refused.
 Use = Literal["design", "known", "compare", "calibrate", "release", "reconstruct", "plan"]
 
-#: Which argument names a family there.
+#: The argument that names a family, by verb.
 _ARGUMENT: dict[Use, str] = {
     "design": "family", "calibrate": "family", "compare": "families", "release": "mechanism", "plan": "mechanism",
 }  # fmt: skip
@@ -42,27 +42,27 @@ _ARGUMENT: dict[Use, str] = {
 
 @dataclass(frozen=True)
 class Family:
-    """A family of mechanisms: how it is called, how it is built, and where it is offered by name.
+    """A family of mechanisms: its names, the function that builds it, and the verbs that offer it.
 
     Attributes
     ----------
     name
         The name of its function in Python, and of its mechanisms in files.
     title
-        What it is called in a sentence.
+        Its name in a sentence.
     kind
-        What kind of law it has.
+        The kind of its law.
     build
-        The function that builds it, written ``module:function``, with a module that is absolute or relative to
-        ``discreet``. Its first argument is n, space or grid if that is the first parameter; the others go by name.
+        The function that builds it, as ``module:function``, with a module that is absolute or relative to ``discreet``.
+        Its first argument is n, space or grid if that is the first parameter; the others go by name.
     parameters
-        What it is built from.
+        The arguments of that function.
     uses
-        Where it is offered by name.
+        The verbs that offer it by name.
     short
         Its name in the tables of :func:`discreet.compare`.
     aliases
-        Further names that people write.
+        Further names that people use.
     saved
         The arguments that a file keeps and from which a mechanism is rebuilt. Without them a file keeps exact integers.
     unbounded
@@ -74,7 +74,7 @@ class Family:
 
     Examples
     --------
-    >>> CLOSED_FORMS["explicit_fair"].title, CLOSED_FORMS["explicit_fair"].written
+    >>> CLOSED_FORMS["explicit_fair"].title, CLOSED_FORMS["explicit_fair"].cli_name
     ('explicit fair', 'explicit-fair')
     >>> CLOSED_FORMS["explicit_fair"].make(2, alpha="1/2").probability(0, 0)
     Fraction(1, 2)
@@ -94,28 +94,28 @@ class Family:
     steps: str = ""
 
     @property
-    def written(self) -> str:
-        """The name as the command line writes it."""
+    def cli_name(self) -> str:
+        """The name on the command line."""
         return plain(self.name)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name it goes by."""
+        """All of its names."""
         return tuple(name for name in (self.name, self.short, *self.aliases) if name)
 
     @property
     def function(self) -> Callable[..., Mechanism]:
         """The function that builds it."""
-        built: Callable[..., Mechanism] = resolve(self.build)
-        return built
+        build: Callable[..., Mechanism] = resolve(self.build)
+        return build
 
     def make(self, *arguments: object, **options: object) -> Mechanism:
-        """A mechanism of this family."""
+        """Return a mechanism of this family."""
         return self.function(*arguments, **options)
 
 
 def resolve(place: str) -> Any:
-    """The object written ``module:name``; its module is loaded now.
+    """Return the object at ``module:name``; its module is loaded now.
 
     >>> resolve(".mechanisms.fair:explicit_fair").__name__
     'explicit_fair'
@@ -125,22 +125,22 @@ def resolve(place: str) -> Any:
 
 
 class Families(Mapping[str, Family]):
-    """Families by name, in order: those of another registry first, then its own.
+    """Families by name, in order: those of the registry it extends first.
 
     Parameters
     ----------
-    own
-        The families that are added here.
+    families
+        The families that this registry adds.
     above
-        The registry that is extended. It does not know of this one.
+        The registry that it extends, which does not know of this one.
     """
 
-    def __init__(self, own: Iterable[Family], above: Families | None = None) -> None:
-        self._own = {family.name: family for family in own}
+    def __init__(self, families: Iterable[Family], above: Families | None = None) -> None:
+        self._families = {family.name: family for family in families}
         self._above = above
 
     def _all(self) -> dict[str, Family]:
-        return {**(self._above._all() if self._above is not None else {}), **self._own}
+        return {**(self._above._all() if self._above is not None else {}), **self._families}
 
     def __getitem__(self, name: str) -> Family:
         return self._all()[name]
@@ -152,69 +152,69 @@ class Families(Mapping[str, Family]):
         return len(self._all())
 
     def offered(self, use: Use) -> list[Family]:
-        """The families that are offered there."""
+        """Return the families that this verb offers."""
         return [family for family in self.values() if use in family.uses]
 
     def title(self, name: str) -> str:
-        """What a family is called in a sentence; one that is not known by name is called as it is in Python.
+        """Return the name of a family in a sentence; for an unknown family, its name in Python with blanks.
 
         >>> CLOSED_FORMS.title("randomized_response"), CLOSED_FORMS.title("designed"), CLOSED_FORMS.title("from_matrix")
         ('randomised response', 'designed', 'from matrix')
         """
         return self[name].title if name in self else name.replace("_", " ")
 
-    def written(self, use: Use) -> list[str]:
-        """The names of what is offered there, as the command line writes them."""
-        return [family.written for family in self.offered(use)]
+    def cli_names(self, use: Use) -> list[str]:
+        """Return the names on the command line of the families that this verb offers."""
+        return [family.cli_name for family in self.offered(use)]
 
     def find(
-        self, written: object, use: Use, what: str, *, shown: Callable[[Family], str] | None = None, listed: str = ""
+        self, name: object, use: Use, what: str, *, shown: Callable[[Family], str] | None = None, listed: str = ""
     ) -> Family:
-        """The family that a name means, among those offered there; an unknown name is refused with the nearest one.
+        """Return the family with this name among those a verb offers; refuse an unknown name and suggest the nearest.
 
         Parameters
         ----------
-        written
+        name
             Any of its names, in any case, with hyphens, underscores or blanks.
         use
-            Where it is asked for.
+            The verb.
         what
-            What it is a name of, for the message: "a family".
+            The words of the message for what is named: "a family".
         shown
-            How the message names a family; by default as the command line does.
+            A function that returns the name of a family in the message; by default its name on the command line.
         listed
-            All of them as the message lists them, where that differs.
+            The list of all names in the message, if it differs from the names shown.
 
         Examples
         --------
         >>> CLOSED_FORMS.find("Explicit_Fair", "design", "a family").name, CLOSED_FORMS.find("EM", "design", "...").name
         ('explicit_fair', 'explicit_fair')
         """
-        name = shown or (lambda family: family.written)
-        known = {name(family): family for family in self.offered(use)}
-        others = {other: own for own, family in known.items() for other in family.names}
-        return known[find_name(written, known, what, others, listed=listed, argument=_ARGUMENT.get(use))]
+        display = shown or (lambda family: family.cli_name)
+        families = {display(family): family for family in self.offered(use)}
+        others = {other: primary for primary, family in families.items() for other in family.names}
+        return families[find_name(name, families, what, others, listed=listed, argument=_ARGUMENT.get(use))]
 
     def built_by(self, function: object) -> Family | None:
-        """The family that a function builds; None for any other function."""
-        named = self.get(getattr(function, "__name__", ""))
-        return named if named is not None and named.function is function else None
+        """Return the family that a function builds; None for any other function."""
+        family = self.get(getattr(function, "__name__", ""))
+        return family if family is not None and family.function is function else None
 
     @contextmanager
     def including(self, family: Family) -> Iterator[None]:
-        """One more family here, and in whatever extends this, as long as the block lasts."""
-        taken = {plain(name) for other in self.values() for name in other.names}
-        clash = next((name for name in family.names if plain(name) in taken), None)
+        """Include one more family, here and in every registry that extends this one, for the length of the block."""
+        used = {plain(name) for other in self.values() for name in other.names}
+        clash = next((name for name in family.names if plain(name) in used), None)
         if clash is not None:
             raise InvalidInput(f"{clash!r} is the name of a family already.", f"Choose another for {family.name}.")
-        self._own[family.name] = family
+        self._families[family.name] = family
         try:
             yield
         finally:
-            del self._own[family.name]
+            del self._families[family.name]
 
 
-#: The closed forms of this package. Their order is that of every list.
+#: The closed forms of this package, in the order of every list.
 CLOSED_FORMS = Families(
     [
         Family(

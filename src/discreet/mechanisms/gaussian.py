@@ -13,18 +13,18 @@ from ..spaces import Integers
 
 
 def discrete_gaussian(*, sigma2: Number | None = None, variance: Number | None = None) -> Mechanism:
-    """Discrete Gaussian noise on all integers.
+    """Return the discrete Gaussian mechanism on all integers.
 
     ``P(j | i) ~ exp(-(i-j)^2 / (2 sigma2))``. ``sigma2`` is the parameter of the law; its variance is slightly smaller.
     No epsilon holds with delta = 0; ``dc.verify(m).delta(epsilon)`` gives the exact delta for any epsilon, and
-    rho = 1/(2 sigma2) is its zero-concentrated privacy. Irrational probabilities are sampled exactly all the same.
+    rho = 1/(2 sigma2) is its zero-concentrated privacy. Its probabilities are irrational, and are sampled exactly.
 
     Parameters
     ----------
     sigma2
         The parameter of the law.
     variance
-        Instead: the variance that the noise is to have. Below 1 it differs much from sigma2 (.2 needs sigma2 = .2394).
+        The variance of the noise, instead of sigma2. Below 1 the two differ much: .2 needs sigma2 = .2394.
 
     References
     ----------
@@ -46,10 +46,10 @@ def discrete_gaussian(*, sigma2: Number | None = None, variance: Number | None =
         raise InvalidInput(
             f"give exactly one of {arg('sigma2')} (the parameter of the law) and {arg('variance')}; got both."
         )
-    name, given = ("sigma2", sigma2) if variance is None else ("variance", variance)
-    value = as_fraction(given, name)
+    name, parameter = ("sigma2", sigma2) if variance is None else ("variance", variance)
+    value = as_fraction(parameter, name)
     if value <= 0:
-        raise InvalidInput.must_be(name, "positive", given)
+        raise InvalidInput.must_be(name, "positive", parameter)
     if variance is not None:
         value = as_fraction(matched_sigma2(float(value)))
     space = Integers()
@@ -60,7 +60,7 @@ def discrete_gaussian(*, sigma2: Number | None = None, variance: Number | None =
 
 
 def law_variance(sigma2: float) -> float:
-    """The variance of the discrete Gaussian with this parameter.
+    """Return the variance of the discrete Gaussian with this parameter.
 
     Above 4 it is sigma2 up to 1e-30 (Poisson summation: the difference is about 8 pi^2 sigma2^2 exp(-2 pi^2 sigma2)).
     """
@@ -71,7 +71,7 @@ def law_variance(sigma2: float) -> float:
 
 
 def matched_sigma2(variance: float) -> float:
-    """The parameter of the discrete Gaussian with this variance, by bisection: the variance grows with it."""
+    """Return the parameter of the discrete Gaussian with this variance, by bisection: the variance grows with it."""
     low, high = 1e-3, max(2 * variance, 1.0)
     if law_variance(low) > variance:
         raise InvalidInput.must_be("variance", "at least 1e-200", InWords(f"{variance:g}, which is hardly any noise"))

@@ -12,7 +12,7 @@ from ..spaces import Counts, Integers
 
 
 def geometric(n: object, *, epsilon: Number | None = None, alpha: Number | None = None) -> Mechanism:
-    """The truncated geometric mechanism on the counts 0..n.
+    """Return the truncated geometric mechanism on the counts 0..n.
 
     Add two-sided geometric noise and move what falls outside 0..n to the nearest end. Of all epsilon-private
     mechanisms it reports the truth most often if all counts are equally likely (it minimises the L0 loss), and
@@ -48,9 +48,14 @@ def geometric(n: object, *, epsilon: Number | None = None, alpha: Number | None 
 
 
 def two_sided_geometric(*, epsilon: Number | None = None, alpha: Number | None = None) -> Mechanism:
-    """Two-sided geometric noise on all integers: unbiased, unbounded.
+    """Return two-sided geometric noise on all integers: unbiased, unbounded.
 
     ``P(j | i) = (1-a)/(1+a) a^|i-j|`` with a = e^-epsilon. Its variance is 2a/(1-a)^2.
+
+    Parameters
+    ----------
+    epsilon, alpha
+        Exactly one of them; alpha = e^-epsilon.
 
     Examples
     --------
@@ -76,9 +81,9 @@ def bounded_geometric(reach: object, *, epsilon: Number | None = None, alpha: Nu
     >>> [str(m.probability(0, j)) for j in range(4)], round(m.certificate.delta, 9)
     (['2/5', '1/5', '1/10', '0'], 0.1)
     """
-    a, most = read_alpha(alpha, epsilon), positive_integer(reach, "reach", least=1)
+    a, largest = read_alpha(alpha, epsilon), positive_integer(reach, "reach", least=1)
     space = Integers()
     return finish(
-        "bounded_geometric", space, space, Noise(truncated_law(a, most)), {"reach": most, "alpha": str(a)},
+        "bounded_geometric", space, space, Noise(truncated_law(a, largest)), {"reach": largest, "alpha": str(a)},
         epsilon=log_bounds(1 / a)[1], with_delta=True, closed_form=True,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Laplace noise rounded to whole numbers: what most software does, as an exact integer law."""
+"""Laplace noise rounded to whole numbers, as most software adds it, with an exact integer law."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from ..spaces import Counts, Integers
 
 
 def rounded_laplace(n: object, *, epsilon: Number) -> Mechanism:
-    """Laplace noise with scale 1/epsilon, rounded to the nearest integer and moved into 0..n.
+    """Return Laplace noise with scale 1/epsilon, rounded to the nearest integer and moved into 0..n.
 
     With b = e^(-epsilon/2) the rounded noise has ``P(0) = 1 - b`` and ``P(+-z) = (b^(2z-1) - b^(2z+1))/2``. It is
     sampled as that exact integer law: no floating-point Laplace number is ever drawn, so the attacks on those do not
     apply (Mironov 2012).
+
+    Parameters
+    ----------
+    n
+        The largest count, or a ``Counts`` space.
+    epsilon
+        The privacy between adjacent counts; the Laplace noise has scale 1/epsilon.
 
     References
     ----------
@@ -35,7 +42,7 @@ def rounded_laplace(n: object, *, epsilon: Number) -> Mechanism:
 
 
 def unbounded_laplace(*, epsilon: Number) -> Mechanism:
-    """The noise of :func:`rounded_laplace` on all integers.
+    """Return the noise of :func:`rounded_laplace` on all integers.
 
     Examples
     --------

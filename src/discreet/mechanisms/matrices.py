@@ -1,4 +1,4 @@
-"""Mechanisms from matrices of probabilities: somebody else's, a solver's, or the exponential mechanism's."""
+"""Mechanisms from matrices of probabilities: the user's, a solver's, or the exponential mechanism's."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ..privacy.user_spaces import refuse_other_than_space
 from ..privacy.verify import Verdict, evidence_for, verify
 from ..spaces import Counts, Space, completed
 
-#: More uniform noise than this changes the mechanism: refuse and say so.
-MOST_MIXING = Fraction(1, 100)
+#: Largest share of uniform noise mixed in by default: more would change the mechanism, so it is refused.
+MAX_MIXING_SHARE = Fraction(1, 100)
 
 
 def from_matrix(
@@ -31,13 +31,13 @@ def from_matrix(
     *,
     inputs: Space | None = None,
     outputs: Space | None = None,
-    most_mixing: Number = MOST_MIXING,
+    most_mixing: Number = MAX_MIXING_SHARE,
 ) -> Mechanism:
-    """A certified mechanism from any matrix of probabilities.
+    """Return a certified mechanism from any matrix of probabilities.
 
     Floats cannot be sampled exactly, and rounding them naively destroys privacy. The matrix is mixed with a tiny share
-    of uniform noise and rounded to integers over 2^62, so that the wanted guarantee holds exactly for what is sampled;
-    the certificate says how much was mixed in and how far any row moved.
+    of uniform noise and rounded to integers over 2^62, so that the guarantee holds exactly for the integers that are
+    sampled; the certificate states the share and the largest change of a row.
 
     Parameters
     ----------
@@ -76,36 +76,36 @@ def from_matrix(
         details = {**({"rows_normalised": True} if notes else {}), **_decimals(table)}
         certificate = certify(table, space, details=details)
         return Mechanism(space, reports, table, certificate, "from_matrix")
-    wanted = privacy if isinstance(privacy, Privacy) else Privacy(privacy)
-    most = as_fraction(most_mixing, "most_mixing")
-    if not 0 <= most < 1:
+    guarantee = privacy if isinstance(privacy, Privacy) else Privacy(privacy)
+    largest = as_fraction(most_mixing, "most_mixing")
+    if not 0 <= largest < 1:
         raise InvalidInput.must_be("most_mixing", "a share of at least 0 and below 1", most_mixing)
-    kernel, certificate = _certified(table, space, wanted, most)
+    kernel, certificate = _certified(table, space, guarantee, largest)
     return Mechanism(space, reports, kernel, certificate, "from_matrix")
 
 
 def _decimals(table: Table) -> dict[str, Any]:
-    """What a certificate says of decimals: their properties are checked as rounded numbers."""
+    """Return the entry of a certificate for decimals: their properties are checked as rounded numbers."""
     return {"decimals": True} if getattr(table, "decimal", False) else {}
 
 
-def _certified(table: Table, space: Space, wanted: Privacy, most: Fraction) -> tuple[Table, Certificate]:
-    """Mix in as little uniform noise as the judge accepts, starting from what the formula says."""
-    epsilon, delta = as_fraction(wanted.epsilon, "epsilon"), as_fraction(wanted.delta, "delta")
+def _certified(table: Table, space: Space, guarantee: Privacy, largest: Fraction) -> tuple[Table, Certificate]:
+    """Mix in as little uniform noise as the judge accepts, starting from the share of the formula."""
+    epsilon, delta = as_fraction(guarantee.epsilon, "epsilon"), as_fraction(guarantee.delta, "delta")
     if epsilon <= 0:
-        raise InvalidInput.must_be("epsilon", "positive here", wanted.epsilon)
-    notion = read_notion(wanted.notion, space)
+        raise InvalidInput.must_be("epsilon", "positive here", guarantee.epsilon)
+    notion = read_notion(guarantee.notion, space)
     outcomes = table.shape[1]
     step = epsilon * space.unit if notion == "metric" else epsilon  # the exponent of the nearest pair
     excess = Fraction(0)
     if not delta and space.as_grid is None:
         excess = Fraction(verify(table, notion, inputs=space).single_event_delta(epsilon))
     mixing = Fraction(0) if delta else mixing_weight(outcomes, step, excess)
-    while mixing <= most:
+    while mixing <= largest:
         kernel = mix_and_round(table, mixing)
         if Verdict(notion, space, True, evidence_for(kernel, space, notion)).holds(epsilon, delta):
-            moved = _largest_move(table, kernel)
-            details = {"mixing": float_up(mixing), "largest_total_variation": moved, "rounded_to_bits": 62}
+            largest_move = _largest_move(table, kernel)
+            details = {"mixing": float_up(mixing), "largest_total_variation": largest_move, "rounded_to_bits": 62}
             details |= _decimals(table)
             claim = epsilon if delta else None
             return kernel, certify(kernel, space, notion, epsilon=claim, delta=delta, details=details)
@@ -113,13 +113,16 @@ def _certified(table: Table, space: Space, wanted: Privacy, most: Fraction) -> t
     tight = verify(table, notion, inputs=space)
     raise NotPrivate(
         f"the matrix does not have epsilon = {float(epsilon):.6g}, delta = {float(delta):.3g} under the {notion} "
-        f"notion, not even nearly: {tight}. Mixing in more than {float(most):.3g} of uniform noise would be needed.",
+        f"notion, not even nearly: {tight}. Mixing in more than {float(largest):.3g} of uniform noise would be needed.",
         f"Pass a larger epsilon, or {arg('most_mixing')} to allow it.",
     )
 
 
 def _largest_move(before: Table, after: Table) -> float:
-    """The largest total variation between a row given and the row sampled: no loss in [0, 1] changes by more."""
+    """Return the largest total variation between an original row and the sampled one.
+
+    The expected value of a loss in [0, 1] changes by no more.
+    """
     rounding = (before.shape[1] + 8) * 2.0**-52
     return float(np.abs(before.matrix() - after.matrix()).sum(axis=1).max() / 2) + rounding
 
@@ -132,7 +135,7 @@ def exponential(
     inputs: Space | None = None,
     outputs: Space | None = None,
 ) -> Mechanism:
-    """The exponential mechanism: report y with probability proportional to exp(epsilon score(x, y) / (2 sensitivity)).
+    """Return the exponential mechanism, with report probabilities ~ exp(epsilon score(x, y) / (2 sensitivity)).
 
     The factor 2 pays for the normaliser, which also changes with the truth; where it changes little the tight epsilon
     in the certificate is smaller than the one asked for.
@@ -145,7 +148,9 @@ def exponential(
     epsilon
         The guarantee asked for.
     sensitivity
-        How far a score can move between adjacent truths; worked out from the matrix if not given, and checked.
+        The largest change of a score between adjacent truths; by default computed from the matrix. It is checked.
+    inputs, outputs
+        The spaces of the rows and the columns; by default counts.
 
     References
     ----------
@@ -162,26 +167,26 @@ def exponential(
     array = _read_scores(scores)
     eps = read_epsilon(epsilon)
     space = Counts(array.shape[0] - 1) if inputs is None else inputs
-    needed = _sensitivity(array, space)
-    given = needed if sensitivity is None else as_float(as_fraction(sensitivity, "sensitivity"))
-    if given < needed * (1 - 1e-9):  # differences of decimals are not exact in doubles; the judge decides in the end
+    least = _sensitivity(array, space)
+    scale = least if sensitivity is None else as_float(as_fraction(sensitivity, "sensitivity"))
+    if scale < least * (1 - 1e-9):  # differences of decimals err in doubles; the judge decides in the end
         raise InvalidInput.must_be(
-            "sensitivity", f"at least {needed:.9g}, the largest change of a score between adjacent truths", sensitivity
+            "sensitivity", f"at least {least:.9g}, the largest change of a score between adjacent truths", sensitivity
         )
-    given = max(given, needed)
-    if given <= 0:
+    scale = max(scale, least)
+    if scale <= 0:
         raise InvalidInput("all truths have the same scores: there is nothing to report about them.", argument="scores")
-    exponents = float(eps) / (2 * given) * array
+    exponents = float(eps) / (2 * scale) * array
     weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
     # a sum that does not depend on its order: a symmetric matrix of scores gives a symmetric mechanism
     probabilities = weights / np.array([math.fsum(row) for row in weights.tolist()])[:, None]
     notion = "central" if space.is_line else "local"
-    made = from_matrix(probabilities, Privacy(eps, 0, notion), inputs=space, outputs=outputs)
-    return Mechanism(made.inputs, made.outputs, made.kernel, made.certificate, "exponential")
+    mechanism = from_matrix(probabilities, Privacy(eps, 0, notion), inputs=space, outputs=outputs)
+    return Mechanism(mechanism.inputs, mechanism.outputs, mechanism.kernel, mechanism.certificate, "exponential")
 
 
 def exponential_by_distance(n: object, *, epsilon: Number) -> Mechanism:
-    """The exponential mechanism on the counts 0..n whose score falls with the distance: -|x - y|.
+    """Return the exponential mechanism on the counts 0..n whose score falls with the distance: -|x - y|.
 
     Examples
     --------
@@ -193,18 +198,18 @@ def exponential_by_distance(n: object, *, epsilon: Number) -> Mechanism:
 
 
 def _read_scores(scores: object) -> Any:
-    given = scores.to_numpy() if hasattr(scores, "to_numpy") else scores
+    source = scores.to_numpy() if hasattr(scores, "to_numpy") else scores
     try:
-        array = np.asarray(given)
+        array = np.asarray(source)
     except ValueError:
         raise InvalidInput(
             "scores must be a matrix: every row needs the same number of columns.", argument="scores"
         ) from None
-    if array.dtype.kind in "OUS" and array.ndim == 2 and not isinstance(given, np.ma.MaskedArray):
+    if array.dtype.kind in "OUS" and array.ndim == 2 and not isinstance(source, np.ma.MaskedArray):
         array = _exact_scores(array)
-    if isinstance(given, np.ma.MaskedArray) or array.dtype.kind not in "fiu":
+    if isinstance(source, np.ma.MaskedArray) or array.dtype.kind not in "fiu":
         raise WrongType.must_be(
-            "scores", "a matrix of numbers, not masked", InWords(f"{type(given).__name__} of {array.dtype} values")
+            "scores", "a matrix of numbers, not masked", InWords(f"{type(source).__name__} of {array.dtype} values")
         )
     if array.ndim != 2 or min(array.shape) < 2:
         raise InvalidInput.must_be(
@@ -219,7 +224,7 @@ def _read_scores(scores: object) -> Any:
 
 
 def _exact_scores(array: Any) -> Any:
-    """Fractions, decimals and numbers written as text, as the doubles nearest to them."""
+    """Return fractions, decimals and numbers in text as the doubles nearest to them."""
     return np.array(
         [
             [as_float(as_fraction(value, f"the score at row {i}, column {j}")) for j, value in enumerate(row)]

@@ -32,17 +32,17 @@ from ..spaces import Grid
 #: Epsilon is lowered by this share of itself, so that rounding (and the judge's tolerance) stays on the private side.
 EPSILON_SLACK = Fraction(1, 2**24)
 
-#: epsilon times the side of a cell must lie in this range.
+#: The range of epsilon times the side of a cell.
 STEPS = SMALLEST_STEP, LARGEST_STEP = Fraction(1, 200), Fraction(50)
 
-#: Integer weights may take this many bytes in all.
-LARGEST_WEIGHTS = 2**28
+#: Maximum size of all integer weights, in bytes.
+MAX_WEIGHT_BYTES = 2**28
 
-#: Displacements are followed outward until e^-LARGEST_EXPONENT of what they began with: 4e-18.
+#: Sums over displacements end where terms have fallen to e^-LARGEST_EXPONENT, 4e-18, of the first.
 LARGEST_EXPONENT = 40.0
 
-#: At most this many values of e^(-kappa d) are held at once.
-MOST_WEIGHTS_AT_ONCE = 1 << 20
+#: Maximum number of values of e^(-kappa d) in memory at a time.
+WEIGHTS_PER_BLOCK = 1 << 20
 
 
 def planar_geometric(grid: Grid, *, epsilon: Number, border: Border = "remap") -> Mechanism:
@@ -117,31 +117,23 @@ def _mechanism(family: str, grid: Grid, epsilon: Number, border: Border) -> Mech
     how = "largest log-ratio per distance between cell centres, over all cells and reports, from the integer weights"
     details = {"nominal_epsilon": float(rate), "border": border}
     return finish(
-        family,
-        grid,
-        grid,
-        kernel,
-        parameters,
-        notion="metric",
-        epsilon=claim,
-        how=how,
-        details=details,
-        closed_form=True,
-    )
+        family, grid, grid, kernel, parameters,
+        notion="metric", epsilon=claim, how=how, details=details, closed_form=True,
+    )  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------ kernels
 
 
 def geometric_kernel(grid: Grid, epsilon: Fraction, border: Border = "remap") -> Lattice:
-    """The exact law of :func:`planar_geometric`."""
+    """Return the exact law of :func:`planar_geometric`."""
     kappa = _step(grid, epsilon, border)
     rows, cols = (_points(n, _extent(grid, kappa, n)) for n in (grid.rows, grid.cols))
     return _lattice(*_masses(rows, cols, kappa), grid, kappa, border)
 
 
 def laplace_kernel(grid: Grid, epsilon: Fraction, border: Border = "remap") -> Lattice:
-    """The exact law of :func:`planar_laplace`."""
+    """Return the exact law of :func:`planar_laplace`."""
     kappa = _step(grid, epsilon, border)
     rows, cols = (_intervals(n, _extent(grid, kappa, n - 0.5), kappa) for n in (grid.rows, grid.cols))
     factor, nearest = _masses(rows, cols, kappa)
@@ -150,7 +142,7 @@ def laplace_kernel(grid: Grid, epsilon: Fraction, border: Border = "remap") -> L
 
 
 def _step(grid: Grid, epsilon: Fraction, border: Border) -> float:
-    """kappa, the epsilon per cell that weights are computed with."""
+    """Return kappa, the epsilon per cell of the weights."""
     if not isinstance(grid, Grid):
         raise InvalidInput.must_be("the space", "a Grid, such as Grid(30, 30, cell=150.0)", grid, argument="grid")
     if border not in ("remap", "normalise"):
@@ -170,10 +162,10 @@ def _step(grid: Grid, epsilon: Fraction, border: Border) -> float:
             f"Here {advice}.",
         )
     size = grid.size * float(step) * math.hypot(grid.rows, grid.cols) / 10
-    if size > LARGEST_WEIGHTS:
+    if size > MAX_WEIGHT_BYTES:
         raise InvalidInput(
             f"the exact weights of {grid.size} cells at epsilon * cell = {float(step):.3g} would take "
-            f"{size / 2**20:.0f} MiB; at most {LARGEST_WEIGHTS / 2**20:.0f} are allowed.",
+            f"{size / 2**20:.0f} MiB; at most {MAX_WEIGHT_BYTES / 2**20:.0f} are allowed.",
             "Use fewer cells or a smaller epsilon.",
             argument="grid",
         )
@@ -185,7 +177,7 @@ def _step(grid: Grid, epsilon: Fraction, border: Border) -> float:
 
 @dataclass(frozen=True)
 class _Axis:
-    """Nodes and weights along one axis, in groups: displacements 0, 1, ..., n-1, then everything from n on.
+    """Nodes and weights along one axis, in groups: displacements 0, 1, ..., n-1, then all from n on.
 
     A sum over the lattice has the lattice points as nodes; an integral has those of a quadrature rule.
     """
@@ -196,7 +188,7 @@ class _Axis:
 
     @property
     def nearest(self) -> FloatArray:
-        """For each group the distance of its nearest node."""
+        """The distance of the nearest node of each group."""
         return np.minimum.reduceat(np.abs(self.nodes), self.starts)
 
     @property
@@ -206,7 +198,7 @@ class _Axis:
 
 
 def _extent(grid: Grid, kappa: float, start: float) -> float:
-    """How far to go along an axis from ``start`` until the distance from the origin grows by LARGEST_EXPONENT / kappa.
+    """Return the end of an axis: the distance from the origin there is LARGEST_EXPONENT / kappa more than at ``start``.
 
     Seen from a place far off the axis the distance grows slowly: the worst place is the far end of the other axis.
     """
@@ -220,7 +212,9 @@ def _points(n: int, end: float) -> _Axis:
 
 
 def _intervals(n: int, end: float, kappa: float) -> _Axis:
-    """Gauss-Legendre on the halves of each cell, then on intervals that double until e^(-kappa x) limits them.
+    """Return Gauss-Legendre nodes on the halves of each cell, then on intervals that double up to a limit.
+
+    The limit is 4 / kappa, because of the factor e^(-kappa x).
 
     The integrand is analytic away from the origin; an interval no longer than its distance from the origin keeps the
     error below 5.8^(-2 order), and the order grows with the range of e^(-kappa x) inside an interval.
@@ -236,7 +230,7 @@ def _intervals(n: int, end: float, kappa: float) -> _Axis:
 
 
 def _masses(rows: _Axis, cols: _Axis, kappa: float) -> tuple[FloatArray, FloatArray]:
-    """The mass of every pair of groups as ``factor * e^(-kappa nearest)``, so that nothing underflows.
+    """Return the mass of every pair of groups as ``factor * e^(-kappa nearest)``, so that nothing underflows.
 
     Masses are sums of weight * weight' * e^(-kappa |(x, y)|) over the nodes x of one group and y of the other.
     """
@@ -244,21 +238,21 @@ def _masses(rows: _Axis, cols: _Axis, kappa: float) -> tuple[FloatArray, FloatAr
     factor = np.zeros_like(nearest)
     widths = np.diff([*cols.starts.tolist(), len(cols.nodes)])
     squares = cols.nodes**2
-    for group, places in enumerate(rows.slices):
+    for group, nodes in enumerate(rows.slices):
         offset = np.repeat(nearest[group], widths)
-        step = max(1, MOST_WEIGHTS_AT_ONCE // len(cols.nodes))
-        for start in range(places.start, places.stop, step):
-            chosen = slice(start, min(start + step, places.stop))
-            terms = np.sqrt(rows.nodes[chosen, None] ** 2 + squares)
+        step = max(1, WEIGHTS_PER_BLOCK // len(cols.nodes))
+        for start in range(nodes.start, nodes.stop, step):
+            block = slice(start, min(start + step, nodes.stop))
+            terms = np.sqrt(rows.nodes[block, None] ** 2 + squares)
             terms -= offset
             terms *= -kappa
             np.exp(terms, out=terms)
-            factor[group] += np.add.reduceat(rows.weights[chosen] @ terms * cols.weights, cols.starts)
+            factor[group] += np.add.reduceat(rows.weights[block] @ terms * cols.weights, cols.starts)
     return factor, nearest
 
 
 def _own_cell(kappa: float) -> float:
-    """The integral of e^(-kappa r) over the cell around the origin: eight triangles with a corner there.
+    """Return the integral of e^(-kappa r) over the cell around the origin: eight triangles with a corner there.
 
     With (x, y) = (s, s t), 0 < s < 1/2 and 0 < t < 1, the area element is s and r = s sqrt(1 + t^2) is smooth.
     """
@@ -283,7 +277,7 @@ def _lattice(factor: FloatArray, nearest: FloatArray, grid: Grid, kappa: float, 
 
 
 def _lump(factor: FloatArray, nearest: FloatArray, kappa: float) -> tuple[FloatArray, FloatArray]:
-    """Add the mass of everything beyond the last displacement of the first axis to that displacement."""
+    """Add the mass beyond the last displacement of the first axis to that displacement."""
     *_, last, beyond = range(len(factor))
     sides = 2 if last == 0 else 1  # an axis of one cell takes both ends
     lumped = factor[:-1].copy()
@@ -292,10 +286,10 @@ def _lump(factor: FloatArray, nearest: FloatArray, kappa: float) -> tuple[FloatA
 
 
 def _integers(factor: FloatArray, nearest: FloatArray, kappa: float) -> tuple[tuple[int, ...], NDArray[np.int32]]:
-    """``factor * e^(-kappa nearest)`` as integers, up to one common power of two; no bit of a double is lost.
+    """Return ``factor * e^(-kappa nearest)`` as integers, up to a common power of two, without losing a bit.
 
-    Returns the distinct integers in order, and which of them stands at each place. Until then an integer is its 53
-    leading bits and a shift: a million long ones take seconds to sort.
+    Returns the distinct integers in order, and the index of the integer at each entry. While they are sorted, integers
+    are 53 leading bits and a shift: sorting a million long ones takes seconds.
     """
     exponent = nearest * (-kappa / math.log(2))
     whole = np.floor(exponent)

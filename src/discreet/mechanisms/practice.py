@@ -1,4 +1,4 @@
-"""What is done in practice without a guarantee, as mechanisms the judge can look at.
+"""Common practice without a privacy guarantee, as mechanisms that the judge can examine.
 
 Statistics offices round counts at random to a base, or suppress small ones. Both are mechanisms like any other: a
 distribution of published values for each true count. Neither has a finite epsilon, because some published value is
@@ -17,15 +17,22 @@ from ..spaces import Counts, Labels
 
 _NO_GUARANTEE = "no guarantee was designed for; the judge states what there is"
 
-#: How a suppressed count is published.
+#: The published value of a suppressed count.
 SUPPRESSED = "suppressed"
 
 
 def random_rounding(n: object, *, base: int = 3) -> Mechanism:
-    """Unbiased random rounding of the counts 0..n to multiples of ``base``.
+    """Return unbiased random rounding of the counts 0..n to multiples of ``base``.
 
     A count ``k base + r`` is rounded up with probability r/base and down otherwise, so that its mean is right.
     Multiples are published as they are: a published 3 is impossible for a true 0, and certain for a true 3.
+
+    Parameters
+    ----------
+    n
+        The largest count, or a ``Counts`` space.
+    base
+        The published counts are multiples of it, at least 2.
 
     Examples
     --------
@@ -50,10 +57,16 @@ def random_rounding(n: object, *, base: int = 3) -> Mechanism:
 
 
 def suppression(n: object, *, below: int = 5) -> Mechanism:
-    """Small counts suppressed: 1..below-1 are published as "suppressed", all other counts as they are.
+    """Return suppression of small counts: 1..below-1 are published as "suppressed", all others unchanged.
 
-    Nothing is random, so every published value gives away all there is to know about the neighbours of the limit:
-    delta is 1 at every epsilon.
+    Nothing is random, so published values separate the counts next to the limit: delta is 1 at every epsilon.
+
+    Parameters
+    ----------
+    n
+        The largest count, or a ``Counts`` space.
+    below
+        The smallest count from 1 on that is published, at least 2.
 
     Examples
     --------

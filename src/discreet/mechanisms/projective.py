@@ -1,4 +1,4 @@
-"""Projective response: many values, and the error of each that the best encodings have, with short reports."""
+"""Projective response: many values at the error of the best encodings, with short reports."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from fractions import Fraction
 
 from ..errors import InvalidInput, Unsupported
 from ..exact.integers import is_integer
-from ..exact.projective import MOST_POINTS, Projective, is_prime, points_of
+from ..exact.projective import MAX_POINTS, Projective, is_prime, points_of
 from ..exact.rationals import Number, read_alpha
 from ..mechanism import Mechanism, finish
 from ..spaces import Counts
 from .response import randomized_response, read_finite_space
 
-#: With so many values there is always a prime whose space has few enough points.
-MOST_VALUES = MOST_POINTS // 2
+#: Maximum number of values: up to it there is always a prime whose space has at most MAX_POINTS points.
+MAX_VALUES = MAX_POINTS // 2
 
 
 def projective_response(
     space: object, *, epsilon: Number | None = None, alpha: Number | None = None, q: Number | None = None
 ) -> Mechanism:
-    """Response for many values: the report is a point, more often one of the truth's hyperplane than any other.
+    """Return the response for many values: its report is a point, most often one of the truth's hyperplane.
 
     The values are points of a projective space over the field of q elements. A report y has weight e^eps if
     ``<x, y> = 0 mod q`` and weight 1 otherwise. The variance of an estimated share is near ``4 e^eps / (e^eps - 1)^2``
-    over the number of people, whatever the number of values; that of randomised response grows with it. With q = 2 it
-    is Hadamard response.
+    over the number of people, for any number of values; that of randomised response grows with it. With q = 2 it is
+    Hadamard response.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def projective_response(
     a = read_alpha(alpha, epsilon)
     values = read_finite_space(space)
     size = values.size or 0
-    if size > MOST_VALUES:
-        raise Unsupported(f"projective response takes at most {MOST_VALUES:,} values; got {size:,}.", argument="space")
+    if size > MAX_VALUES:
+        raise Unsupported(f"projective response takes at most {MAX_VALUES:,} values; got {size:,}.", argument="space")
     prime = least_variance(size, a) if q is None else _read_prime(q, size)
     kernel = Projective(size, prime, _coordinates(prime, size), a.denominator, a.numerator)
     parameters = {"space": values.to_json(), "alpha": str(a), "q": prime}
@@ -70,7 +70,7 @@ def projective_response(
 
 
 def response(space: object, *, epsilon: Number | None = None, alpha: Number | None = None) -> Mechanism:
-    """Randomised or projective response, whichever estimates the shares of rare values with less variance.
+    """Return randomised or projective response: the one that estimates the shares of rare values with less variance.
 
     Randomised response is better for few values and large epsilon, projective response for many values;
     :func:`share_variance` gives the figure of either.
@@ -89,14 +89,14 @@ def response(space: object, *, epsilon: Number | None = None, alpha: Number | No
     ('projective_response', 3.76)
     """
     values, a = read_finite_space(space), read_alpha(alpha, epsilon)
-    found = [randomized_response(values, alpha=a)]
-    if (values.size or 0) <= MOST_VALUES:
-        found.append(projective_response(values, alpha=a))
-    return min(found, key=share_variance)
+    mechanisms = [randomized_response(values, alpha=a)]
+    if (values.size or 0) <= MAX_VALUES:
+        mechanisms.append(projective_response(values, alpha=a))
+    return min(mechanisms, key=share_variance)
 
 
 def share_variance(mechanism: Mechanism) -> Fraction:
-    """The variance of the unbiased estimate of a rare value's share, times the number of people, exactly.
+    """Return the variance of the unbiased estimate of a rare value's share, times the number of people, exactly.
 
     Each value has an event: its own report under randomised response, a report in its hyperplane under projective
     response. With P and Q its probabilities for people who have the value and for others, its share is
@@ -121,7 +121,7 @@ def share_variance(mechanism: Mechanism) -> Fraction:
 
 
 def least_variance(size: int, alpha: Fraction) -> int:
-    """The prime whose estimates have the least variance, among spaces of at most 2^24 points.
+    """Return the prime whose estimates have the least variance, among spaces of at most 2^24 points.
 
     With three coordinates or more the variance is least near q = e^eps + 1, and with two where q is least. A space
     needs a point for every value. So the primes at these two places are compared, exactly, for each number of
@@ -135,23 +135,23 @@ def least_variance(size: int, alpha: Fraction) -> int:
     return min(kernels, key=lambda kernel: (kernel.share_variance, kernel.points)).q
 
 
-def _candidates(size: int, t: int, wanted: Fraction) -> Iterator[int]:
-    """Primes around the wanted number, of spaces with t coordinates that have enough points and not too many."""
-    least, most = _least(lambda q: points_of(q, t) >= size), _least(lambda q: points_of(q, t) > MOST_POINTS) - 1
+def _candidates(size: int, t: int, target: Fraction) -> Iterator[int]:
+    """Yield primes around the target, of spaces with t coordinates that have enough points and not too many."""
+    least, most = _least(lambda q: points_of(q, t) >= size), _least(lambda q: points_of(q, t) > MAX_POINTS) - 1
     if least > most:
         return
-    nearest = min(max(math.floor(wanted), least), most)
+    nearest = min(max(math.floor(target), least), most)
     for first, step in ((nearest - 1, -1), (nearest, 1), (least, 1)):
-        found, q = 0, first
-        while least <= q <= most and found < 2:
+        primes, q = 0, first
+        while least <= q <= most and primes < 2:
             if is_prime(q):
-                found += 1
+                primes += 1
                 yield q
             q += step
 
 
 def _least(fits: Callable[[int], bool]) -> int:
-    """The least q >= 2 that fits, where all larger ones do."""
+    """Return the least q >= 2 that fits, where all larger ones do."""
     low, high = 1, 2
     while not fits(high):
         low, high = high, 2 * high
@@ -162,16 +162,16 @@ def _least(fits: Callable[[int], bool]) -> int:
 
 
 def _coordinates(q: int, size: int) -> int:
-    """The least number of coordinates, two or more, with a point for every value."""
+    """Return the least number of coordinates, two or more, with a point for every value."""
     return next(t for t in range(2, 64) if points_of(q, t) >= size)
 
 
 def _read_prime(q: Number, size: int) -> int:
-    if not is_integer(q) or not 2 <= int(q) <= MOST_POINTS or not is_prime(int(q)):
+    if not is_integer(q) or not 2 <= int(q) <= MAX_POINTS or not is_prime(int(q)):
         raise InvalidInput.must_be("q", "a prime number", q, "Leave it out to have the best one chosen.")
-    if points_of(int(q), _coordinates(int(q), size)) > MOST_POINTS:
+    if points_of(int(q), _coordinates(int(q), size)) > MAX_POINTS:
         raise InvalidInput(
-            f"q = {int(q)} needs a space of more than {MOST_POINTS:,} points for {size:,} values.",
+            f"q = {int(q)} needs a space of more than {MAX_POINTS:,} points for {size:,} values.",
             "Leave q out, or choose a smaller prime.",
             argument="q",
         )

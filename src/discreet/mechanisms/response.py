@@ -1,4 +1,4 @@
-"""Randomised response: keep the value, or report another one, all others alike."""
+"""Randomised response: keep the value, or report any other one with equal probability."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..spaces import Counts, Grid, Labels, Space
 
 
 def randomized_response(space: object, *, epsilon: Number | None = None, alpha: Number | None = None) -> Mechanism:
-    """k-ary randomised response on any finite space, private between any two values.
+    """Return k-ary randomised response on any finite space, private between any two values.
 
     ``P(j | i) = e^eps / (k-1+e^eps)`` for j = i and ``1 / (k-1+e^eps)`` for each other j.
 
@@ -45,7 +45,7 @@ def randomized_response(space: object, *, epsilon: Number | None = None, alpha: 
 
 
 def read_finite_space(space: Any) -> Space:
-    """A finite space, from a space, a list of labels or the number of values."""
+    """Return a finite space, from a space, a list of labels or the number of values."""
     if isinstance(space, Counts | Labels | Grid):
         return space
     if isinstance(space, list | tuple):
@@ -56,9 +56,14 @@ def read_finite_space(space: Any) -> Space:
 
 
 def uniform(n: object) -> Mechanism:
-    """The uniform mechanism on 0..n: every report is as likely as any other, whatever the truth (epsilon = 0).
+    """Return the uniform mechanism on 0..n: all reports are equally likely, for every truth (epsilon = 0).
 
-    It protects perfectly and tells nothing: the baseline of [C] definition 5.
+    It protects perfectly and gives no information: the baseline of [C] definition 5.
+
+    Parameters
+    ----------
+    n
+        The largest count, or a ``Counts`` space.
 
     Examples
     --------

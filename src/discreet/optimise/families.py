@@ -1,10 +1,10 @@
-"""All families that are known by name: the closed forms, and those that need a linear program."""
+"""All families by name: the closed forms, and those that need a linear program."""
 
 from __future__ import annotations
 
 from ..mechanisms.families import CLOSED_FORMS, Families, Family
 
-#: What ``comparison``, ``estimation``, ``release`` and the command line read.
+#: All families, for ``comparison``, ``estimation``, ``release`` and the command line.
 FAMILIES = Families(
     [
         Family(

@@ -1,6 +1,6 @@
-"""A report as HTML: one frame for every page, by a template that escapes whatever it is given.
+"""A report as HTML: one frame for every page, from templates that escape all text.
 
-Nothing is loaded and nothing runs, whatever a label says; light and dark, on paper and on a telephone.
+Pages load nothing and run nothing, whatever a label contains. They suit light and dark screens, paper and telephones.
 """
 
 from __future__ import annotations
@@ -14,69 +14,75 @@ from typing import TYPE_CHECKING, Any
 
 from ..plots.chart import printable
 from ..report import Part, Picture, Report
-from .pictures import drawn
+from .pictures import draw_picture
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
     from markupsafe import Markup
 
-#: The version of the frame. A bundle states it: its page is compared word for word where the frame is the same.
-TEMPLATE = 2
+#: Version of the frame, which a bundle states: an audit compares pages word for word if the versions are equal.
+TEMPLATE = 3
 
 
-def page(report: Report, pictures: Sequence[str] | None = None) -> str:
-    """The report as a whole page.
+def page(report: Report, pictures: Sequence[str] | None = None, files: Sequence[str] = ()) -> str:
+    """Render the report as a whole page.
 
     Parameters
     ----------
     report
-        What to show.
+        The report.
     pictures
-        What :func:`~discreet.pages.pictures.drawn` gives for its pictures in order, if they are there already.
+        Its pictures in order, as :func:`~discreet.pages.pictures.draw_picture` draws them, if they exist already.
+    files
+        Names of the files in the folder of the page: where the text names one as code, it becomes a link.
     """
-    svg = [drawn(picture, k) for k, picture in enumerate(pictures_of(report))] if pictures is None else pictures
-    return _template("page.html").render(_content(report, svg), style=_style(), prefix="section") + "\n"
+    svgs = [draw_picture(picture, k) for k, picture in enumerate(pictures_of(report))] if pictures is None else pictures
+    text = _template("page.html").render(_content(report, svgs), style=_style(), prefix="section") + "\n"
+    for name in files:
+        code = f"<code>{name}</code>"  # all other text is escaped, so this is a name between backticks
+        text = text.replace(code, f'<a href="{name}">{code}</a>')
+    return text
 
 
 def fragment(report: Report) -> str:
-    """The report as a piece of HTML that looks the same wherever it is put."""
-    own = hashlib.sha256(repr((report.title, report.facts, report.sections)).encode()).hexdigest()[:12]
-    svg = [drawn(picture, f"{own}_{k}_") for k, picture in enumerate(pictures_of(report))]
-    return _template("fragment.html").render(_content(report, svg), style=_scoped(_style()), prefix=f"section-{own}")
+    """Render the report as a piece of HTML that looks the same on every page."""
+    key = hashlib.sha256(repr((report.title, report.facts, report.sections)).encode()).hexdigest()[:12]
+    svgs = [draw_picture(picture, f"{key}_{k}_") for k, picture in enumerate(pictures_of(report))]
+    return _template("fragment.html").render(_content(report, svgs), style=_scoped(_style()), prefix=f"section-{key}")
 
 
 def pictures_of(report: Report) -> list[Picture]:
-    """The pictures of a report, in order."""
+    """Return the pictures of a report, in order."""
     return [part for section in report.sections for part in section.parts if isinstance(part, Picture)]
 
 
 def _content(report: Report, pictures: Sequence[str]) -> dict[str, Any]:
     from markupsafe import Markup
 
-    # the drawing program escapes what it draws, and an audit accepts drawings only
+    # the drawing program escapes text, and an audit accepts only drawings
     drawings = [Markup(text) for text in pictures]
     return {"report": report, "pictures": iter(drawings)}
 
 
-def environment(*packages: str, placed: str = "style") -> Environment:
-    """Templates of these packages, and of this one where they have none; all text is escaped.
+def environment(*packages: str, bar_attribute: str = "style") -> Environment:
+    """Return the templates of these packages and of this one, which escape all text.
 
     Parameters
     ----------
     packages
-        Each has a folder ``templates``.
-    placed
-        The attribute that says where a bar is: a page that forbids styles within has its script read another one.
+        Packages with a folder ``templates``, searched in this order.
+    bar_attribute
+        The attribute with the position of a bar: ``style``, or one for a script of pages that forbid inline styles.
     """
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    templates = Environment(
         loader=ChoiceLoader([PackageLoader(package) for package in (*packages, "discreet.pages")]), autoescape=True,
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_seen,
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_printable,
     )  # fmt: skip
-    made.filters |= {"coded": _coded, "share": _share, "kind": _kind}
-    made.globals |= {"next": next, "placed": placed}
-    return made
+    templates.filters |= {"coded": _with_code, "share": _length_percent, "kind": _kind}
+    templates.globals |= {"next": next, "placed": bar_attribute}
+    return templates
 
 
 @cache
@@ -96,20 +102,20 @@ def _style() -> Markup:
 
 
 def _scoped(style: Markup) -> Markup:
-    """The style for a piece of a page that is not ours: what is said of the whole page is left out."""
+    """Return the style for a piece within another page: without the rules of a whole page."""
     from markupsafe import Markup
 
-    kept = re.sub(r"(?m)^(\*|body|header,main|header)\{[^}]*\}\n", "", style)
-    return Markup(kept.replace(":root{", ":scope{"))
+    rules = re.sub(r"(?m)^(\*|body|header,main|header)\{[^}]*\}\n", "", style)
+    return Markup(rules.replace(":root{", ":scope{"))
 
 
-def _seen(value: object) -> Any:
-    """Text that a page can bear; what is markup already stays."""
+def _printable(value: object) -> Any:
+    """Return printable text; markup stays as it is."""
     return value if hasattr(value, "__html__") else printable(str(value))
 
 
-def _coded(text: str) -> Markup:
-    """Words between backticks as code; everything else as text."""
+def _with_code(text: str) -> Markup:
+    """Render words between backticks as code, everything else as text."""
     from markupsafe import Markup, escape
 
     pieces = re.split(r"`([^`]+)`", printable(text))
@@ -118,7 +124,7 @@ def _coded(text: str) -> Markup:
     )
 
 
-def _share(length: float, scale: tuple[float, float]) -> str:
+def _length_percent(length: float, scale: tuple[float, float]) -> str:
     return f"{length / (scale[1] - scale[0]) * 100:.2f}%"
 
 

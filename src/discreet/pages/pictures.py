@@ -1,4 +1,4 @@
-"""The charts of reports, drawn as SVG: each kind says which chart its numbers make."""
+"""The charts of reports, drawn as SVG."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from ..errors import DiscreetError, MissingExtra
 from ..plots.chart import Chart
 from ..report import Picture
 
-#: What can be drawn, by the kind of a picture.
+#: Kind of a picture -> function from its numbers to its chart.
 KINDS: Mapping[str, Callable[[Mapping[str, Any]], Chart]] = {
     "vega-lite": lambda numbers: Chart(dict(numbers)),
     "probabilities": lambda numbers: plots.heatmap(numbers["mechanism"], witness=numbers.get("witness", True)),
     "error": lambda numbers: plots.error(numbers["mechanisms"], numbers.get("measure", "L1")),
-    "plot": lambda numbers: numbers["of"].plot(**numbers.get("options", {})),  # of a result that draws itself
+    "plot": lambda numbers: numbers["of"].plot(**numbers.get("options", {})),  # a result with its own chart
     "counts": lambda numbers: plots.counts(
         numbers["rows"], numbers["by"], numbers["title"], *numbers["sentences"], level=numbers["level"]
     ),
     "editions": lambda numbers: plots.editions(
+        numbers["rows"], numbers["by"], numbers["title"], *numbers["sentences"], level=numbers["level"]
+    ),
+    "growth": lambda numbers: plots.growth(
         numbers["rows"], numbers["by"], numbers["title"], *numbers["sentences"], level=numbers["level"]
     ),
     "delta": lambda numbers: plots.delta_curve(numbers["subjects"]),
@@ -32,35 +35,35 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Chart]] = {
 }
 
 
-#: What is said to draw the pictures where no drawing program is installed, and what then stands for each.
+#: Name of the drawing program where none is installed, and the text of each picture then.
 NO_PROGRAM = "none"
 NOT_DRAWN = f"<!--picture {NO_PROGRAM}--><!--/picture-->"
 
 
 def chart_of(picture: Picture) -> Chart:
-    """The chart that a picture stands for."""
+    """Return the chart of a picture."""
     return KINDS[picture.kind](picture.numbers)
 
 
-def drawn(picture: Picture, number: int | str = 0) -> str:
-    """A picture as SVG between marks that say what drew it, without its title, which the page has.
+def draw_picture(picture: Picture, number: int | str = 0) -> str:
+    """Draw a picture as SVG between marks that name the drawing program, without its title, which the page has.
 
     Parameters
     ----------
     picture
-        What to draw.
+        The picture.
     number
-        Of the picture where it is shown: two pictures must not share the names of their parts.
+        Its number on the page: pictures must not share the names of their parts.
     """
     return f"<!--picture {drawing_program()}-->{_svg(picture, number)}<!--/picture-->"
 
 
 def pictures_in(page: str) -> list[str]:
-    """The pictures that stand in a page, between their marks."""
+    """Return the pictures of a page, with their marks."""
     return re.findall(r"<!--picture [^>]*-->.*?<!--/picture-->", page, flags=re.DOTALL)
 
 
-#: What a drawing is made of; anything else could load, run or cover something.
+#: Elements allowed in a drawing; others could load, run or cover something.
 _SVG = {
     "svg", "g", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan", "defs",
     "linearGradient", "radialGradient", "stop", "clipPath", "title", "desc",
@@ -69,20 +72,20 @@ _NOT_IN_SVG = re.compile(r"<!|<\?|&(?!(amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);
 
 
 def is_plain_svg(picture: str) -> bool:
-    """Whether a picture between its marks is a drawing and nothing else, or nothing at all.
+    """Return True if a picture, between its marks, is only a drawing, or empty.
 
     >>> is_plain_svg("<!--picture x--><svg><rect width='1'/></svg><!--/picture-->")
     True
     >>> is_plain_svg("<!--picture x--><svg><a href='x'/></svg><!--/picture-->")
     False
     """
-    inside = re.sub(r"^<!--picture [^>]*-->|<!--/picture-->$", "", picture)
-    if not inside:
+    svg = re.sub(r"^<!--picture [^>]*-->|<!--/picture-->$", "", picture)
+    if not svg:
         return True
-    if _NOT_IN_SVG.search(inside):
+    if _NOT_IN_SVG.search(svg):
         return False
     try:
-        root = ElementTree.fromstring(inside)
+        root = ElementTree.fromstring(svg)
     except ElementTree.ParseError:
         return False
     return root.tag.rpartition("}")[2] == "svg" and all(map(_draws, root.iter()))
@@ -96,7 +99,7 @@ def _draws(element: ElementTree.Element) -> bool:
 
 
 def drawing_program() -> str:
-    """What draws the pictures, with its version: two of them need not draw the same."""
+    """Return the drawing program with its version, on which the drawings depend."""
     try:
         return f"vl-convert {version('vl-convert-python')}"
     except PackageNotFoundError:
@@ -104,7 +107,7 @@ def drawing_program() -> str:
 
 
 def _svg(picture: Picture, number: int | str) -> str:
-    """Empty where it cannot be drawn: the numbers stand in the tables."""
+    """Draw a picture; return nothing if it cannot be drawn, as tables have its numbers."""
     try:
         chart = chart_of(picture)
         spec = {name: value for name, value in chart.spec.items() if name != "title"}

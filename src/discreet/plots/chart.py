@@ -1,6 +1,6 @@
-"""The chart, and the one look that all pictures share.
+"""The chart, and the style that all pictures share.
 
-Light grid, legend on the right, a title and one or two plain sentences that say what to see; colours that colour-blind
+Light grid, legend on the right, a title and one or two sentences about what to see; colours that colour-blind
 people can tell apart, with dashes and shapes so that they survive a grey printer.
 """
 
@@ -25,24 +25,24 @@ from ..spaces import Space
 
 Spec = dict[str, Any]
 
-#: Okabe and Ito's colours in an order that keeps neighbours apart; grey for their yellow, which vanishes on paper.
+#: Okabe and Ito's colours, ordered so that neighbours differ; grey replaces yellow, which is too pale on paper.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#E69F00", "#56B4E9", "#777777")
 DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [14, 4], [4, 2, 1, 2, 1, 2], [1, 3], [3, 6])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 
 #: Pale to dark in equal steps of lightness (CIELAB 95 to 14), so it reads the same in colour, to colour-blind eyes, and
-#: in grey. It does not begin at white: white is kept for zero.
+#: in grey. It does not begin at white, which is the colour of zero.
 RAMP = ("#F9F1CB", "#BADFA3", "#65CB95", "#01B09C", "#039197", "#007388", "#065774", "#023C60", "#0A234A")
 
 INK, QUIET, PALE, DARK, ACCENT = "#222222", "#888888", "#8FBCDB", "#00436B", "#D55E00"
 
-#: Digits on a coloured cell. Nearly black, and a colour of its own: a dark page turns ink light, but not the cells.
+#: Colour of digits on a coloured cell: not ink, which a dark page turns light while the cells keep their colour.
 ON_CELLS = "#010101"
 
-#: The width of the plot of a chart with lines or bars, in nominal pixels.
+#: Width of a plot with lines or bars, in nominal pixels.
 WIDTH = 440
 
-#: Letters without a shape of their own that Persian, Indic scripts and emoji need.
+#: Invisible characters that join letters in Persian, Indic scripts and emoji.
 _JOINERS = "\u200c\u200d"
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -95,27 +95,27 @@ class Chart:
     spec: Spec
 
     def png(self, scale: float = 2) -> bytes:
-        """The picture in pixels, ``scale`` of them for each nominal one."""
+        """Return the picture as PNG, with ``scale`` pixels for each nominal one."""
         return bytes(_converter().vegalite_to_png(drawable(self.spec), scale=scale))
 
     def svg(self) -> str:
-        """The picture as scalable vector graphics."""
-        drawn = _converter().vegalite_to_svg(drawable(self.spec))
-        # The converter numbers gradients and clips on and on; the same picture should be the same file.
+        """Return the picture as SVG."""
+        text = _converter().vegalite_to_svg(drawable(self.spec))
+        # the converter numbers gradients across pictures; number them within one, so that files are reproducible
         numbers: dict[str, int] = {}
         return re.sub(
             r'(id="|url\(#)(gradient_|clip)(\d+)',
             lambda m: m[1] + m[2] + str(numbers.setdefault(m[3], len(numbers))),
-            drawn,
+            text,
         )
 
     def pdf(self) -> bytes:
-        """The picture as a PDF page of its size, for print."""
+        """Return the picture as a PDF page of its size."""
         return bytes(_converter().vegalite_to_pdf(drawable(self.spec)))
 
     def html(self) -> str:
-        """A page that draws the picture, with every script inside: it needs no network."""
-        # Not vl-convert's own page: a title or label that contains "</script>" breaks out of that one.
+        """Return a page that draws the picture, with every script inside: it needs no network."""
+        # vl-convert has such a page too, but a label that contains "</script>" breaks out of it.
         spec = json.dumps(self.spec).replace("<", "\\u003c")
         return _PAGE.format(title=html.escape(self._title), scripts=_converter().javascript_bundle(), spec=spec)
 
@@ -125,14 +125,14 @@ class Chart:
         Parameters
         ----------
         path
-            Where to write it.
+            The file.
         scale
             For PNG: pixels for each nominal one; 3 is sharp in print.
 
         Returns
         -------
         Path
-            Where it was written.
+            The file.
         """
         path = Path(path)
         match path.suffix.lower():
@@ -160,7 +160,7 @@ class Chart:
         return f"<Chart: {self._title}>"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """What notebooks show: the specification, and pixels for those that cannot draw it."""
+        """Return the specification for notebooks, and pixels for those that cannot draw it."""
         bundle = {"application/vnd.vegalite.v6+json": self.spec, "text/plain": repr(self)}
         with suppress(MissingExtra):
             bundle["image/png"] = base64.b64encode(self.png()).decode()
@@ -184,7 +184,7 @@ vegaEmbed("#chart", {spec}, {{
 
 
 def refuse_undrawable() -> None:
-    """Refuse before the work if there is nothing to draw with: the ``plots`` extra is absent."""
+    """Refuse, before any work, if the drawing program (the ``plots`` extra) is not installed."""
     if find_spec("vl_convert") is None:
         raise MissingExtra("vl-convert-python", "plots")
 
@@ -197,9 +197,9 @@ def _converter() -> Any:
 
 
 def printable(text: str) -> str:
-    """Text that a terminal, a page and a drawing program can bear: blanks are blanks, and what would steer is replaced.
+    """Replace characters that a terminal, a page or the drawing program cannot show; any white space becomes a blank.
 
-    An escape recolours a terminal, and a letter that XML does not know ends the program that draws.
+    An escape recolours a terminal, and a character that XML forbids crashes the drawing program.
     """
     if text.isprintable():
         return text
@@ -207,7 +207,7 @@ def printable(text: str) -> str:
 
 
 def drawable(part: object) -> Any:
-    """A specification in which every text is printable: the drawing program takes the whole process down otherwise."""
+    """Return a specification with printable texts only: others crash the drawing program and this process."""
     if isinstance(part, str):
         return printable(part)
     if isinstance(part, Mapping):
@@ -216,16 +216,16 @@ def drawable(part: object) -> Any:
 
 
 def beside(charts: Iterable[Chart], title: str, subtitle: str = "", *, columns: int = 2) -> Chart:
-    """Several charts in one picture, row by row. Heat maps then share one colour scale, so that they can be compared.
+    """Return several charts in one picture, row by row. Heat maps share one colour scale, so that they can be compared.
 
     Parameters
     ----------
     charts
         The charts, in reading order.
     title, subtitle
-        What the picture is about, and what to see in it.
+        The title, and a sentence about what to see.
     columns
-        How many charts stand side by side.
+        Number of charts in a row.
 
     Examples
     --------
@@ -246,43 +246,43 @@ def beside(charts: Iterable[Chart], title: str, subtitle: str = "", *, columns: 
 
 
 def finish(spec: Spec, title: str, *sentences: str, width: float) -> Chart:
-    """Add the look, the title, and the sentences under it, wrapped to the width of the picture."""
-    letters = max(56, round(width / 5.7))  # a letter of the subtitle is about 5.7 pixels wide
-    lines = [line for sentence in sentences for line in textwrap.wrap(sentence, letters)]
+    """Add the style, the title, and the sentences under it, wrapped to the width of the picture."""
+    characters = max(56, round(width / 5.7))  # a letter of the subtitle is about 5.7 pixels wide
+    lines = [line for sentence in sentences for line in textwrap.wrap(sentence, characters)]
     heading: Spec = {"text": title} | ({"subtitle": lines} if lines else {})
     return Chart({"$schema": SCHEMA, "title": heading, **spec, "config": CONFIG})
 
 
 def describe(subject: object, space: Space) -> str:
-    """A mechanism in a few words, for a title."""
+    """Describe a mechanism in a few words, for a title."""
     if isinstance(subject, Mechanism):
         return subject.title
     return f"Mechanism, {space.title}"
 
 
 def read_named(subjects: object) -> dict[str, Any]:
-    """One subject, which then has no name, or several by name."""
+    """Read one subject, named by an empty text, or several by name."""
     if not isinstance(subjects, Mapping):
         return {"": subjects}
     if not 1 <= len(subjects) <= len(PALETTE):
         raise InvalidInput(
             f"a picture can distinguish 1 to {len(PALETTE)} named mechanisms; got {len(subjects)}.", argument="subjects"
         )
-    wrong = next((name for name in subjects if not isinstance(name, str)), None)
-    if wrong is not None:
-        raise WrongType.must_be("names of mechanisms", "text", wrong, argument="subjects")
+    bad_name = next((name for name in subjects if not isinstance(name, str)), None)
+    if bad_name is not None:
+        raise WrongType.must_be("names of mechanisms", "text", bad_name, argument="subjects")
     return dict(subjects)
 
 
 def values_of(space: Space) -> list[int | str]:
-    """All values of a finite space, as a picture has them."""
+    """Return all values of a finite space as numbers or text."""
     assert space.size is not None
     values = (space.value(i) for i in range(space.size))
     return [value if type(value) is int else str(value) for value in values]
 
 
 def band(field: str, title: str, values: Sequence[object], step: float, across: bool = True) -> Spec:
-    """A position channel with a band of ``step`` pixels for each value; labels are thinned or turned until they fit."""
+    """Return a position channel with ``step`` pixels for each value; labels are thinned or turned until they fit."""
     longest = max(len(str(value)) for value in values)
     axis: Spec = {"grid": False, "domain": False, "labelAngle": 0, "labelLimit": 140, "labelOverlap": step < 12}
     if isinstance(values[0], str):
@@ -306,7 +306,7 @@ def band(field: str, title: str, values: Sequence[object], step: float, across: 
 def series(
     names: Iterable[str], *channels: Literal["color", "strokeDash", "shape"], legend: Spec | None = None
 ) -> Spec:
-    """Colour, dash or shape by name, in the order given; a single nameless series needs no legend."""
+    """Return channels of colour, dash or shape by name, in this order; a single nameless series has no legend."""
     domain = list(names)
     ranges: dict[str, Sequence[Any]] = {"color": PALETTE, "strokeDash": DASHES, "shape": SHAPES}
     if legend is not None:
@@ -320,6 +320,6 @@ def series(
     }  # fmt: skip
 
 
-#: A legend that shows dashes, and a shape from the data, which stays out of the legend: mixed in one they are a smudge.
+#: A legend of dashes, and a shape from the data without a legend: a legend of both is unreadable.
 STROKES: Spec = {"symbolType": "stroke", "symbolSize": 700, "symbolStrokeWidth": 2}
 OWN_SHAPE: Spec = {"shape": {"field": "shape", "type": "nominal", "scale": None, "legend": None}}

@@ -1,4 +1,4 @@
-"""The picture of released counts: every count with the interval that covers the truth, arranged by its group."""
+"""The picture of released counts: each count with its interval, arranged by group."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ from unicodedata import east_asian_width
 from ..errors import InvalidInput, Unsupported
 from .chart import INK, QUIET, Chart, Spec, finish, printable
 
-#: A picture with more cells than this is a wall; the table has them all.
-MOST_CELLS = 500
+#: Maximum number of cells in a legible picture; the table has them all.
+MAX_DRAWN_CELLS = 500
 
-#: The colours of all pictures in another order: filled areas want hues of one weight first, and black last.
+#: The palette in another order: for filled areas, hues of similar weight first and black last.
 FILLS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#777777", "#000000")
 
-_WIDE = 640
-_MOST_BARS, _MOST_PANELS, _MOST_ROWS_IN_A_COLUMN = 40, 12, 64
+_TOTAL_WIDTH = 640
+_MAX_BARS, _MAX_PANELS, _MAX_COLUMN_ROWS = 40, 12, 64
 
-#: The width of a letter of a label, in pixels: of a wide font, as the reader's may be wider than the drawing program's.
-_LETTER = 6.8
+#: Share of the largest count below which the widest interval cannot be seen: six pixels of a chart.
+MIN_VISIBLE_SHARE = 0.02
 
-#: What stands where no count is: a cell that cannot exist, and one that was held back.
-_MARKS = {"M": "×", "Q": "?"}
+#: Width of a letter of a label in a wide font, in pixels: the reader's font may be wider than the drawing program's.
+_LETTER_WIDTH = 6.8
+
+#: Status of a cell without a count (impossible, suppressed) -> its mark.
+_STATUS_MARKS = {"M": "×", "Q": "?"}
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Which column goes where: along the axis, to colours, to panels."""
+    """The columns along the axis, the column shown by colour, and those shown by panels."""
 
     along: tuple[str, ...]
     colour: str | None
@@ -40,10 +43,10 @@ class _Layout:
 def counts(
     rows: Iterable[Mapping[str, object]], by: Sequence[str], title: str = "Counts", *sentences: str, level: str = "95%"
 ) -> Chart:
-    """Released counts with their intervals: bars where there are few, dots on lines where there are many.
+    """Draw released counts with their intervals: few as bars, many as dots on lines.
 
     The first column runs along the axis; the last one with at most eight values is shown by colour, the others by
-    panels. A cross stands for a cell that cannot exist, a question mark for one that was suppressed.
+    panels. A cross marks a cell that cannot exist, a question mark one that was suppressed.
 
     Parameters
     ----------
@@ -55,7 +58,7 @@ def counts(
     title, sentences
         What the picture is about, and what should be said before how it is read.
     level
-        How sure the intervals are, for the sentence that says so.
+        Coverage of the intervals, for the legend's sentence.
 
     Examples
     --------
@@ -73,30 +76,30 @@ def counts(
     cells = list(rows)
     if not cells:
         raise InvalidInput("there are no cells to draw.", "Give at least one.", argument="rows")
-    if len(cells) > MOST_CELLS:
+    if len(cells) > MAX_DRAWN_CELLS:
         raise Unsupported(
-            f"{len(cells)} cells do not fit in a picture; it shows at most {MOST_CELLS}.",
+            f"{len(cells)} cells do not fit in a picture; it shows at most {MAX_DRAWN_CELLS}.",
             "Give fewer.",
             argument="rows",
         )
     columns = [*by, "measure"] if len({cell.get("measure") for cell in cells}) > 1 else list(by)
-    most = 40 if len(cells) <= 2 * _MOST_ROWS_IN_A_COLUMN else 24
-    names = {column: _named((cell[column] for cell in cells), most) for column in columns}
+    most = 40 if len(cells) <= 2 * _MAX_COLUMN_ROWS else 24
+    names = {column: _labels((cell[column] for cell in cells), most) for column in columns}
     layout = _arrange(columns, names)
     table = [_datum(cell, layout, names) for cell in cells]
     along = list(dict.fromkeys(row["along"] for row in table))
     panels = list(dict.fromkeys(row["panel"] for row in table))
     hues = list(names[layout.colour].values()) if layout.colour else [""]
     numeric = len(layout.along) == 1 and all(type(cell[layout.along[0]]) is int for cell in cells)
-    heading = " · ".join(label(column, 60) for column in layout.along)
-    if along != [""] and len(along) * len(hues) <= _MOST_BARS and _fits(along, hues, len(panels)):
-        drawn = _bars(table, along, hues, heading, len(panels))
+    axis_title = " · ".join(label(column, 60) for column in layout.along)
+    if along != [""] and len(along) * len(hues) <= _MAX_BARS and _fits(along, hues, len(panels)):
+        drawing = _bars(table, along, hues, axis_title, len(panels))
     elif numeric and len(along) > 12:
-        drawn = _points(table, heading, len(panels))
+        drawing = _points(table, axis_title, len(panels))
     else:
-        drawn = _lines(table, along, hues, heading, panels)
+        drawing = _lines(table, along, hues, axis_title, panels)
         panels = list(dict.fromkeys(row["panel"] for row in table))
-    spec, form, width = drawn
+    spec, form, width = drawing
     spec["encoding"] |= _colour(layout.colour, hues)
     body: Spec = {"data": {"values": table}}
     if layout.panels:
@@ -116,9 +119,9 @@ def counts(
 
 
 def label(value: object, most: int = 80) -> str:
-    """A value of a group as a person reads it, cut to so many letters (wide ones count twice).
+    """Return a value of a group for people, cut to ``most`` letters (wide ones count twice).
 
-    The missing value is NULL, and a text that reads so is quoted.
+    The missing value is NULL, and the text "NULL" is quoted.
     """
     text = "NULL" if value is None else printable("'NULL'" if value == "NULL" else str(value))
     if _width(text) <= most:
@@ -132,20 +135,20 @@ def _width(text: str) -> int:
     return len(text) if text.isascii() else sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-def _named(values: Iterable[object], most: int) -> dict[Any, str]:
-    """A label for each different value, in their order; those that read alike when they are cut short are numbered.
+def _labels(values: Iterable[object], most: int) -> dict[Any, str]:
+    """Return a label for each distinct value, in their order; labels that are equal when cut are numbered.
 
-    Cutting is not left to the drawing program: it would cut letters in two that have two code units.
+    The drawing program does not cut them, as it would split letters of two code units.
     """
     names: dict[Any, str] = {}
-    taken: set[str] = set()
+    labels: set[str] = set()
     for value in dict.fromkeys(values):
         name = label(value, most)
         for number in count(2):
-            if name not in taken:
+            if name not in labels:
                 break
             name = f"{label(value, most - 4)} ({number})"
-        taken.add(name)
+        labels.add(name)
         names[value] = name
     return names
 
@@ -153,13 +156,13 @@ def _named(values: Iterable[object], most: int) -> dict[Any, str]:
 def _arrange(columns: list[str], values: Mapping[str, Mapping[object, str]]) -> _Layout:
     if not columns:
         return _Layout((), None, ())
-    # a column with one value tells nothing apart
-    telling = [column for column in columns if len(values[column]) > 1] or columns[:1]
-    first, rest = telling[0], telling[1:]
-    colour = next((column for column in reversed(rest) if len(values[column]) <= len(FILLS)), None)
-    panels = tuple(column for column in rest if column != colour)
-    if math.prod(len(values[column]) for column in panels) > _MOST_PANELS:
-        if len(panels) == 1 and len(values[first]) <= _MOST_PANELS:
+    # a column with one value distinguishes no groups
+    varied = [column for column in columns if len(values[column]) > 1] or columns[:1]
+    first, others = varied[0], varied[1:]
+    colour = next((column for column in reversed(others) if len(values[column]) <= len(FILLS)), None)
+    panels = tuple(column for column in others if column != colour)
+    if math.prod(len(values[column]) for column in panels) > _MAX_PANELS:
+        if len(panels) == 1 and len(values[first]) <= _MAX_PANELS:
             return _Layout(panels, colour, (first,))
         return _Layout((first, *panels), colour, ())
     return _Layout((first,), colour, panels)
@@ -174,25 +177,25 @@ def _datum(cell: Mapping[str, Any], layout: _Layout, names: Mapping[str, Mapping
         "status": status,
     }
     if status == "A":
-        shown = {name: cell[name] for name in ("count", "low", "high")}
+        figures = {name: cell[name] for name in ("count", "low", "high")}
         return datum | {
-            name: round(value) for name, value in shown.items() if value is not None and math.isfinite(value)
+            name: round(value) for name, value in figures.items() if value is not None and math.isfinite(value)
         }
-    return datum | {"mark": _MARKS.get(status, "?"), "zero": 0}
+    return datum | {"mark": _STATUS_MARKS.get(status, "?"), "zero": 0}
 
 
 def _across(panels: int) -> int:
-    """How many panels stand side by side."""
+    """Return the number of panels in a row."""
     return panels if panels <= 3 else 2 if panels == 4 else 3
 
 
 def _room(panels: int) -> float:
-    """The width of one panel."""
-    return _WIDE if panels == 1 else (_WIDE + 80) / _across(panels) - 24
+    """Return the width of one panel."""
+    return _TOTAL_WIDTH if panels == 1 else (_TOTAL_WIDTH + 80) / _across(panels) - 24
 
 
 def _fits(labels: list[str], hues: list[str], panels: int) -> bool:
-    """Whether bars are wide enough to stand side by side, with their labels under them."""
+    """Return True if the bars are wide enough to be next to each other, with their labels under them."""
     step = _room(panels) / len(labels)
     return step / len(hues) >= 7 and max(map(_width, labels)) * 6.5 <= step
 
@@ -200,14 +203,14 @@ def _fits(labels: list[str], hues: list[str], panels: int) -> bool:
 # ------------------------------------------------------------------------------------------------ three forms
 
 
-def _bars(table: list[Spec], along: list[str], hues: list[str], heading: str, panels: int) -> tuple[Spec, str, float]:
-    """Bars that stand, in groups."""
+def _bars(table: list[Spec], along: list[str], hues: list[str], title: str, panels: int) -> tuple[Spec, str, float]:
+    """Draw vertical bars, in groups."""
     step = min(64.0 if len(hues) == 1 else 150.0, _room(panels) / len(along))
     width = round(step * len(along))
     x: Spec = {
-        "field": "along", "type": "ordinal", "title": heading or None, "sort": None,
+        "field": "along", "type": "ordinal", "title": title or None, "sort": None,
         "scale": {"domain": along, "paddingInner": 0.28 if len(hues) > 1 else 0.34, "paddingOuter": 0.2},
-        "axis": {"labelAngle": 0, "ticks": False, "domain": False, "grid": False, "labels": bool(heading),
+        "axis": {"labelAngle": 0, "ticks": False, "domain": False, "grid": False, "labels": bool(title),
                  "labelOverlap": True, "labelLimit": 0},
     }  # fmt: skip
     offset: Spec = {"field": "hue", "type": "nominal", "sort": None, "scale": {"domain": hues, "paddingInner": 0.08}}
@@ -224,16 +227,16 @@ def _bars(table: list[Spec], along: list[str], hues: list[str], heading: str, pa
     return {"layer": layers, "encoding": encoding, "width": width, "height": height}, "bars", width
 
 
-def _points(table: list[Spec], heading: str, panels: int) -> tuple[Spec, str, float]:
-    """Dots along an axis of numbers, each on its interval."""
+def _points(table: list[Spec], title: str, panels: int) -> tuple[Spec, str, float]:
+    """Draw dots along a numeric axis, each on its interval."""
     width, height = round(_room(panels)), 300 if panels == 1 else 180
     for row in table:
         row["along"] = int(row["along"])
-    places = [row["along"] for row in table]
-    gap = width / (max(places) - min(places) + 1)
-    domain = [min(places) - 0.5, max(places) + 0.5]
+    positions = [row["along"] for row in table]
+    gap = width / (max(positions) - min(positions) + 1)
+    domain = [min(positions) - 0.5, max(positions) + 0.5]
     x: Spec = {
-        "field": "along", "type": "quantitative", "title": heading,
+        "field": "along", "type": "quantitative", "title": title,
         "scale": {"domain": domain, "nice": False, "zero": False},
         "axis": {"grid": False, "format": "d", "tickMinStep": 1},
     }  # fmt: skip
@@ -246,24 +249,24 @@ def _points(table: list[Spec], heading: str, panels: int) -> tuple[Spec, str, fl
 
 
 def _lines(
-    table: list[Spec], along: list[str], hues: list[str], heading: str, panels: list[str]
+    table: list[Spec], along: list[str], hues: list[str], title: str, panels: list[str]
 ) -> tuple[Spec, str, float]:
-    """A line of text for each group, its dots beside it; long lists go on in further columns."""
-    bars = len(panels) == 1 and len(along) * len(hues) <= _MOST_BARS
+    """Draw a line of text for each group, followed by its dots; long lists continue in further columns."""
+    bars = len(panels) == 1 and len(along) * len(hues) <= _MAX_BARS
     step = max(26, 16 * len(hues) + 8) if bars else max(15, 7 * len(hues) + 5)
     columns = 1
     if len(panels) == 1:
-        columns = min(3, math.ceil(len(along) * step / (_MOST_ROWS_IN_A_COLUMN * 15)))
-        each = math.ceil(len(along) / columns)
-        part = {name: k // each for k, name in enumerate(along)}
+        columns = min(3, math.ceil(len(along) * step / (_MAX_COLUMN_ROWS * 15)))
+        length = math.ceil(len(along) / columns)
+        part = {name: k // length for k, name in enumerate(along)}
         for row in table:
             row["panel"] = str(part[row["along"]])
     width = {1: 460, 2: 250, 3: 165}[columns if len(panels) == 1 else _across(len(panels))]
     y: Spec = {
-        "field": "along", "type": "ordinal", "title": heading or None if columns == 1 else None, "sort": along,
+        "field": "along", "type": "ordinal", "title": title or None if columns == 1 else None, "sort": along,
         "scale": {"paddingInner": 0.2, "paddingOuter": 0.1},
-        "axis": {"ticks": False, "domain": False, "grid": not bars, "labels": bool(heading),
-                 "labelLimit": 0, "minExtent": round(_LETTER * max(map(_width, along))) if heading else 0,
+        "axis": {"ticks": False, "domain": False, "grid": not bars, "labels": bool(title),
+                 "labelLimit": 0, "minExtent": round(_LETTER_WIDTH * max(map(_width, along))) if title else 0,
                  "labelFontSize": 11 if step > 20 else 10, "titleAngle": 0, "titleAlign": "right",
                  "titleAnchor": "start", "titleY": -10, "titleX": -6},
     }  # fmt: skip
@@ -282,28 +285,28 @@ def _lines(
             _absent("x", {"baseline": "middle", "fontSize": 11}),
         ]
     encoding = {"y": y} | ({"yOffset": offset} if len(hues) > 1 else {})
-    # a step and not a height: columns of different length keep one rhythm
+    # a step and not a height, so that columns of different length have the same spacing
     spec: Spec = {"layer": layers, "encoding": encoding, "width": width, "height": {"step": step, "for": "position"}}
     return spec, "bars" if bars else "dots", width
 
 
 def _column(spec: Spec, table: list[Spec], panel: str) -> Spec:
-    """The part of a long list that stands in one column."""
-    own = list(dict.fromkeys(row["along"] for row in table if row["panel"] == panel))
-    encoding = spec["encoding"] | {"y": spec["encoding"]["y"] | {"sort": own}}
+    """Return one column of a long list."""
+    groups = list(dict.fromkeys(row["along"] for row in table if row["panel"] == panel))
+    encoding = spec["encoding"] | {"y": spec["encoding"]["y"] | {"sort": groups}}
     return spec | {"transform": [{"filter": {"field": "panel", "equal": panel}}], "encoding": encoding}
 
 
 # ------------------------------------------------------------------------------------------------ parts of them
 
 
-#: Each figure by itself: an axis to 1,000 whose steps were all given in thousands would read 0.2k, 0.4k, ...
-_FIGURES = "format(datum.value, abs(datum.value) >= 1e6 ? '~s' : ',~d')"
+#: Format of each figure by itself: a common unit would label an axis to 1,000 with 0.2k, 0.4k, ...
+_FIGURE_FORMAT = "format(datum.value, abs(datum.value) >= 1e6 ? '~s' : ',~d')"
 
 
 def _count(channel: str, field: str) -> Spec:
     axis = {
-        "labelExpr": _FIGURES, "tickMinStep": 1, "tickCount": 5, "domain": False, "ticks": False, "grid": True,
+        "labelExpr": _FIGURE_FORMAT, "tickMinStep": 1, "tickCount": 5, "domain": False, "ticks": False, "grid": True,
     }  # fmt: skip
     return {channel: {"field": field, "type": "quantitative", "title": "count", "stack": None, "axis": axis}}
 
@@ -329,7 +332,7 @@ def _absent(channel: str, look: Spec) -> Spec:
 
 
 def _reach(table: list[Spec], pixels: float, figure: float) -> float | None:
-    """How far the axis must go so that a figure beyond the longest interval does not touch the frame."""
+    """Return the end of an axis on which a figure beyond the longest interval does not touch the frame."""
     ends = [max(row.get("high", row["count"]), row["count"]) for row in table if row["status"] == "A"]
     lowest = min([0, *(min(row.get("low", 0), row["count"]) for row in table if row["status"] == "A")])
     highest = max([0, *ends])
@@ -339,19 +342,19 @@ def _reach(table: list[Spec], pixels: float, figure: float) -> float | None:
 
 
 def _longest(table: list[Spec]) -> float:
-    """The width of the longest figure, in pixels, with room on either side."""
+    """Return the width of the longest figure, in pixels, with room on either side."""
     return 12 + 6.5 * max([1, *(len(f"{row['count']:,}") for row in table if row["status"] == "A")])
 
 
 def _numbers(channel: str, look: Spec, reach: float | None) -> Spec:
-    """The count in figures beyond the end of its interval, on an axis that goes this far."""
-    place = _count(channel, "above")
+    """Draw the count in figures beyond the end of its interval, on an axis that ends at ``reach``."""
+    position = _count(channel, "above")
     if reach is not None:
-        place[channel]["scale"] = {"domainMax": reach}
+        position[channel]["scale"] = {"domainMax": reach}
     return {
         "transform": [{"filter": "datum.status === 'A'"}, {"calculate": "max(datum.high, datum.count)", "as": "above"}],
         "mark": {"type": "text", "fontSize": 11, **look},
-        "encoding": place | {"text": {"field": "count", "format": ",d"}, "color": {"value": INK}},
+        "encoding": position | {"text": {"field": "count", "format": ",d"}, "color": {"value": INK}},
     }
 
 
@@ -370,9 +373,29 @@ def _colour(column: str | None, hues: list[str]) -> Spec:
     }  # fmt: skip
 
 
+def invisible_half_width(cells: Iterable[Spec]) -> int | None:
+    """Return the largest half width of the intervals if even the widest is too short to see in the chart, else None.
+
+    >>> near, far = ({"status": "A", "count": count, "low": count - 3, "high": count + 3} for count in (7, 7000))
+    >>> invisible_half_width([near, far]), invisible_half_width([near])
+    (3, None)
+    """
+    noisy = [cell for cell in cells if cell["status"] == "A"]
+    ends = [(cell.get("low"), cell.get("high")) for cell in noisy]
+    widths = [math.inf if low is None or high is None else high - low for low, high in ends]
+    reach = max([0, *(abs(cell["count"]) for cell in noisy)])
+    widest = max(widths, default=0)
+    return math.ceil(widest / 2) if widest < MIN_VISIBLE_SHARE * reach else None
+
+
 def _how_to_read(form: str, level: str, table: list[Spec]) -> list[str]:
     marks = {row["status"] for row in table}
-    words = [f"{'Bars' if form == 'bars' else 'Dots'} are the released counts; lines are their {level} intervals."]
+    shapes, half_width = "Bars" if form == "bars" else "Dots", invisible_half_width(table)
+    words = [f"{shapes} are the released counts; lines are their {level} intervals."]
+    if half_width is not None:
+        words = [
+            f"{shapes} are the released counts. Their {level} intervals are too short to see: at most ± {half_width:,}."
+        ]
     words += ["× cannot exist."] if "M" in marks else []
     words += ["? was suppressed."] if "Q" in marks else []
     return [" ".join(words)]

@@ -1,4 +1,4 @@
-"""Pictures of what follows from the probabilities: error by true value, privacy curves, comparisons."""
+"""Charts of figures derived from the probabilities: error by true value, privacy curves, comparisons."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ from .chart import (
     values_of,
 )
 
-#: Delta below this is not drawn: less than once in a billion.
-FLOOR = 1e-9
+#: Smallest delta that is drawn: once in a billion.
+MIN_DELTA = 1e-9
 
-#: Epsilons looked at for the end of a curve whose delta is never zero.
-_NEAREST, _FURTHEST = 2.0**-10, 50.0
+#: Range of epsilon for the end of a curve whose delta is never zero.
+_MIN_END, _MAX_END = 2.0**-10, 50.0
 
-#: Lines over at most this many true values have a dot for each.
-MOST_DOTS = 31
+#: Maximum number of true values for which a line has a dot at each.
+MAX_DOTS = 31
 
 # ------------------------------------------------------------------------------------------------ error
 
-_WORDS = {"L0": "probability of a wrong report", "L1": "mean absolute error", "L2": "mean squared error"}
+_MEASURE_TITLES = {"L0": "probability of a wrong report", "L1": "mean absolute error", "L2": "mean squared error"}
 
 
 def _measure(measure: object) -> tuple[str, str, Callable[[Channel], Any]]:
-    """A measure of error in words, what to look for, and what computes it for every truth."""
+    """Return a measure of error in words, advice for reading it, and its function of a channel."""
     if measure == "bias":
         return "mean of report minus truth", "Zero is unbiased.", utility.bias
     if measure == "variance":
         return "variance of the report", "Lower is steadier.", utility.variance
     loss = losses.resolve(measure)
     beyond = f"probability of being off by more than {loss.name[3:]}" if loss.name.startswith("L0_") else None
-    words = beyond or _WORDS.get(loss.name, f"expected loss ({loss.sentence})")
+    words = beyond or _MEASURE_TITLES.get(loss.name, f"expected loss ({loss.sentence})")
     return words, "Lower is better.", lambda channel: utility.expected_loss(channel, loss)
 
 
 def error(mechanisms: object, measure: str | Loss | Sequence[str | Loss] = "L1", title: str | None = None) -> Chart:
-    """The error for every true value: lines over counts, dots over labels, for one mechanism or several by name.
+    """Draw the error for every true value: lines over counts, dots over labels, for one mechanism or several by name.
 
     Parameters
     ----------
@@ -76,9 +76,9 @@ def error(mechanisms: object, measure: str | Loss | Sequence[str | Loss] = "L1",
     >>> error({"geometric": dc.geometric(8, epsilon=1), "fair": dc.explicit_fair(8, epsilon=1)}, ["L0", "L1"])
     <Chart: Error by true count>
     """
-    named = {name: Channel.of(subject) for name, subject in read_named(mechanisms).items()}
-    largest = max((channel.inputs for channel in named.values()), key=lambda space: space.size or 0)
-    if largest.as_grid is not None or len({channel.inputs.noun for channel in named.values()}) > 1:
+    channels = {name: Channel.of(subject) for name, subject in read_named(mechanisms).items()}
+    largest = max((channel.inputs for channel in channels.values()), key=lambda space: space.size or 0)
+    if largest.as_grid is not None or len({channel.inputs.noun for channel in channels.values()}) > 1:
         raise Unsupported(
             "error is drawn over counts or over labels.",
             "For a map there is plots.report_map(m, cell).",
@@ -96,7 +96,7 @@ def error(mechanisms: object, measure: str | Loss | Sequence[str | Loss] = "L1",
         x = {"field": "truth", "type": "quantitative", "title": x["title"], "scale": {"domain": [0, truths[-1]]}}
         x["axis"] = {"tickMinStep": 1, "format": "d"}
     legend: Spec = STROKES if counts else {}
-    dots = not counts or len(truths) <= MOST_DOTS
+    dots = not counts or len(truths) <= MAX_DOTS
     panels, hints = [], []
     for words, hint, compute in map(_measure, measures):
         table = [
@@ -106,16 +106,16 @@ def error(mechanisms: object, measure: str | Loss | Sequence[str | Loss] = "L1",
                 "value": np.asarray(compute(channel)).tolist(),
                 "shape": shape,
             }
-            for (name, channel), shape in zip(named.items(), SHAPES, strict=False)
+            for (name, channel), shape in zip(channels.items(), SHAPES, strict=False)
         ]
         layers: list[Spec] = []
         if counts:
-            layers.append({"mark": "line", "encoding": series(named, "strokeDash", legend=legend)})
+            layers.append({"mark": "line", "encoding": series(channels, "strokeDash", legend=legend)})
         if dots:
-            shapes = OWN_SHAPE if counts else series(named, "shape", legend=legend)
+            shapes = OWN_SHAPE if counts else series(channels, "shape", legend=legend)
             layers.append({"mark": {"type": "point", "tooltip": True}, "encoding": shapes})
         y = {"field": "value", "type": "quantitative", "title": words, "axis": {"format": ".4~g", "tickCount": 6}}
-        encoding = {"x": x, "y": y, **series(named, "color", legend=legend)}
+        encoding = {"x": x, "y": y, **series(channels, "color", legend=legend)}
         panel = {"data": {"values": table}, "transform": [{"flatten": ["truth", "value"]}], "encoding": encoding}
         panels.append(panel | {"layer": layers, "width": WIDTH, "height": 240})
         hints.append(hint)
@@ -127,14 +127,14 @@ def error(mechanisms: object, measure: str | Loss | Sequence[str | Loss] = "L1",
 
 
 def delta_curve(subjects: object, epsilons: Iterable[object] | None = None, title: str | None = None) -> Chart:
-    """How delta falls as epsilon grows, on a logarithmic axis, with the least epsilon at which delta is zero.
+    """Draw delta against epsilon, on a logarithmic axis, with the least epsilon at which delta is zero.
 
     Parameters
     ----------
     subjects
         A mechanism, a matrix or a :class:`~discreet.Verdict`, or a mapping from names to at most eight of them.
     epsilons
-        Where to evaluate delta; by default from 0 to a little beyond the largest least epsilon (or to where delta
+        Where delta is evaluated: by default from 0 to a little beyond the largest least epsilon (or to where delta
         falls below 1e-9, if it is never zero), closer together before each least epsilon. Give few for a large map,
         where each takes seconds.
     title
@@ -146,23 +146,23 @@ def delta_curve(subjects: object, epsilons: Iterable[object] | None = None, titl
     >>> delta_curve({"geometric": dc.geometric(8, epsilon=1), "Gaussian": dc.discrete_gaussian(sigma2=4)})
     <Chart: Privacy curve>
     """
-    named = {name: s if isinstance(s, Verdict) else verify(s) for name, s in read_named(subjects).items()}
-    if len({verdict.notion for verdict in named.values()}) > 1:
+    verdicts = {name: s if isinstance(s, Verdict) else verify(s) for name, s in read_named(subjects).items()}
+    if len({verdict.notion for verdict in verdicts.values()}) > 1:
         raise InvalidInput(
             "curves of different notions of privacy cannot be compared.",
             "Draw a picture for each notion.",
             argument="subjects",
         )
     if epsilons is None:
-        grid = np.linspace(0, 1.08 * (max(map(_end, named.values())) or 1), 81).tolist()
+        grid = np.linspace(0, 1.08 * (max(map(_end, verdicts.values())) or 1), 81).tolist()
     else:
         grid = sorted(as_fraction(epsilon, "epsilon") for epsilon in epsilons)
         if len(grid) < 2:
             raise InvalidInput(f"a curve needs at least two epsilons; got {len(grid)}.", argument="epsilons")
     first, last = float(grid[0]), float(grid[-1])
-    labels = {name: f"{name} ({_zero_from(verdict)})" if name else "" for name, verdict in named.items()}
+    labels = {name: f"{name} ({_zero_from(verdict)})" if name else "" for name, verdict in verdicts.items()}
     curves, ends = [], []
-    for (name, verdict), shape in zip(named.items(), SHAPES, strict=False):
+    for (name, verdict), shape in zip(verdicts.items(), SHAPES, strict=False):
         tight = verdict.epsilon
         at = grid
         if epsilons is None and math.isfinite(tight):  # the line falls steeply there
@@ -170,15 +170,15 @@ def delta_curve(subjects: object, epsilons: Iterable[object] | None = None, titl
         points = [(float(e), delta) for e, delta in zip(at, verdict.curve(at).tolist(), strict=True) if delta > 0]
         curves.append({"name": labels[name], "epsilon": [p[0] for p in points], "delta": [p[1] for p in points]})
         if first <= tight <= last:
-            ends.append({"name": labels[name], "epsilon": tight, "delta": FLOOR, "shape": shape})
-    notion = next(iter(named.values())).notion
+            ends.append({"name": labels[name], "epsilon": tight, "delta": MIN_DELTA, "shape": shape})
+    notion = next(iter(verdicts.values())).notion
     x = {
-        "field": "epsilon", "type": "quantitative", "title": _EPSILON[notion],
+        "field": "epsilon", "type": "quantitative", "title": _EPSILON_TITLES[notion],
         "scale": {"domain": [first, last], "nice": False}, "axis": {"tickCount": 8, "format": ".4~g"},
     }  # fmt: skip
     powers = [10.0**-k for k in range(10)]
     y = {
-        "field": "delta", "type": "quantitative", "title": "delta", "scale": {"type": "log", "domain": [FLOOR, 1]},
+        "field": "delta", "type": "quantitative", "title": "delta", "scale": {"type": "log", "domain": [MIN_DELTA, 1]},
         "axis": {"values": powers, "labelExpr": "datum.value === 1 ? '1' : format(datum.value, '~e')"},
     }  # fmt: skip
     curve: Spec = {
@@ -198,15 +198,15 @@ def delta_curve(subjects: object, epsilons: Iterable[object] | None = None, titl
         "width": WIDTH,
         "height": 280,
     }
-    seen = "Delta: the most probability that escapes the limit set by epsilon."
-    if "" in named:
-        seen += f" It is {_zero_from(named[''])}."
+    sentence = "Delta: the most probability that escapes the limit set by epsilon."
+    if "" in verdicts:
+        sentence += f" It is {_zero_from(verdicts[''])}."
     elif ends:
-        seen += " From the mark on the axis on, none does."
-    return finish(spec, title or "Privacy curve", seen, width=WIDTH)
+        sentence += " From the mark on the axis on, none does."
+    return finish(spec, title or "Privacy curve", sentence, width=WIDTH)
 
 
-_EPSILON = {
+_EPSILON_TITLES = {
     "central": "epsilon (adjacent truths)",
     "local": "epsilon (any two truths)",
     "metric": "epsilon (per unit of distance)",
@@ -218,14 +218,14 @@ def _zero_from(verdict: Verdict) -> str:
 
 
 def _end(verdict: Verdict) -> float:
-    """Where the curve ends: the least epsilon, or where delta falls below the floor of the picture."""
+    """Return the end of a curve: the least epsilon, or the one at which delta falls below the floor of the picture."""
     if math.isfinite(verdict.epsilon):
         return verdict.epsilon
-    epsilon = _NEAREST
-    while verdict.delta(epsilon) > FLOOR:
+    epsilon = _MIN_END
+    while verdict.delta(epsilon) > MIN_DELTA:
         epsilon *= 1.25
-        if epsilon > _FURTHEST:
-            return 5.0  # it does not vanish at all: show the usual range
+        if epsilon > _MAX_END:
+            return 5.0  # delta never vanishes: show the usual range
     return epsilon
 
 
@@ -235,16 +235,16 @@ def _end(verdict: Verdict) -> float:
 def comparison(
     results: Iterable[Mapping[str, object]], title: str = "Comparison", subtitle: str = "", *, columns: int = 3
 ) -> Chart:
-    """Bars with their numbers, a panel for each measure and a bar for each name, in the order they first come.
+    """Draw bars with their numbers: a panel for each measure and a bar for each name, in order of appearance.
 
     Parameters
     ----------
     results
         Rows with "name", "measure" and "value" each. A name may lack a measure.
     title, subtitle
-        What is compared, and what to see.
+        The title, and a sentence about what to see.
     columns
-        How many panels stand side by side.
+        Number of panels in a row.
 
     Examples
     --------
@@ -279,9 +279,9 @@ def comparison(
             text = {"type": "text", "align": align, "dx": dx, "color": INK, "fontSize": 11}
             encoding = {"x": x, "y": y, "text": {"field": "value", "format": ".4~g"}}
             layers.append({"transform": [{"filter": f"datum.value {side} 0"}], "mark": text, "encoding": encoding})
-        head = {"text": measure, "fontSize": 12, "fontWeight": "normal", "offset": 6}
+        panel_title = {"text": measure, "fontSize": 12, "fontWeight": "normal", "offset": 6}
         panels.append(
-            {"title": head, "data": {"values": values}, "layer": layers, "width": 190, "height": {"step": 26}}
+            {"title": panel_title, "data": {"values": values}, "layer": layers, "width": 190, "height": {"step": 26}}
         )
     spec = {"concat": panels, "columns": columns, "spacing": 24}
     return finish(spec, title, subtitle, width=214 * min(columns, len(panels)))

@@ -1,4 +1,4 @@
-"""The picture of several editions: every count through time, with the interval that covers the truth."""
+"""The picture of several editions: each count over time, with its interval."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from ..errors import InvalidInput
 from .chart import PALETTE, Chart, Spec, finish, printable
 from .counts import label
 
-#: A picture has so many lines in one panel, and so many panels.
-MOST_LINES, MOST_PANELS = len(PALETTE), 12
+#: Maximum number of lines in a panel, and of panels.
+MAX_LINES, MAX_PANELS = len(PALETTE), 12
 
-_WIDE, _LONGEST = 560, 24
+_TOTAL_WIDTH, _MAX_LABEL_LETTERS = 560, 24
 
 
 def editions(
     rows: Iterable[Mapping[str, object]], by: Sequence[str], title: str = "Counts", *sentences: str, level: str = "95%"
 ) -> Chart:
-    """Counts of several editions: a line for each group, a dot for each edition on the interval of its count.
+    """Draw the counts of several editions: a line for each group, a dot for each edition on its interval.
 
     The last column of the groups with at most eight values is shown by colour, the others by panels, of which there are
     at most twelve.
@@ -30,9 +30,9 @@ def editions(
     by
         The columns that make the groups.
     title, sentences
-        What the picture is about, and what should be said before how it is read.
+        The title, and sentences before the one that explains the marks.
     level
-        How sure the intervals are, for the sentence that says so.
+        Coverage of the intervals, for the sentence that explains them.
 
     Examples
     --------
@@ -54,13 +54,13 @@ def editions(
     colour = _colour_column(by, groups)
     table = [_datum(cell, group, by, colour) for cell, group in zip(cells, groups, strict=True)]
     panels = list(dict.fromkeys(row["panel"] for row in table))
-    cut = (f"The first {MOST_PANELS} of {len(panels)} panels.",) if len(panels) > MOST_PANELS else ()
-    panels = panels[:MOST_PANELS]
+    omission = (f"The first {MAX_PANELS} of {len(panels)} panels.",) if len(panels) > MAX_PANELS else ()
+    panels = panels[:MAX_PANELS]
     table = [row for row in table if row["panel"] in panels]
     hues = list(dict.fromkeys(row["hue"] for row in table))
     names = list(dict.fromkeys(row["edition"] for row in table))
     across = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3
-    width = _WIDE if across == 1 else (_WIDE + 120) // across - 30
+    width = _TOTAL_WIDTH if across == 1 else (_TOTAL_WIDTH + 120) // across - 30
     spec = _lines(names, hues, "" if colour is None else by[colour], width, 300 if across == 1 else 170)
     body: Spec = {"data": {"values": table}}
     if len(panels) > 1:
@@ -72,19 +72,19 @@ def editions(
     else:
         body |= spec
     how = f"Dots are the released counts; lines through them are their {level} intervals."
-    return finish(body, label(title, 120), *map(printable, sentences), *cut, how, width=across * (width + 30))
+    return finish(body, label(title, 120), *map(printable, sentences), *omission, how, width=across * (width + 30))
 
 
 def _colour_column(by: Sequence[str], groups: Sequence[tuple[object, ...]]) -> int | None:
-    """The last column with few enough values."""
-    few = [k for k in range(len(by)) if 1 < len({group[k] for group in groups}) <= MOST_LINES]
+    """Return the number of the last column with few enough values, or None."""
+    few = [k for k in range(len(by)) if 1 < len({group[k] for group in groups}) <= MAX_LINES]
     return few[-1] if few else None
 
 
 def _datum(cell: Mapping[str, object], group: tuple[object, ...], by: Sequence[str], colour: int | None) -> Spec:
-    panel = [f"{label(by[k], 20)}: {label(value, _LONGEST)}" for k, value in enumerate(group) if k != colour]
+    panel = [f"{label(by[k], 20)}: {label(value, _MAX_LABEL_LETTERS)}" for k, value in enumerate(group) if k != colour]
     datum: Spec = {
-        "edition": label(cell["edition"], _LONGEST),
+        "edition": label(cell["edition"], _MAX_LABEL_LETTERS),
         "hue": "" if colour is None else label(group[colour], 40),
         "panel": ", ".join(panel),
     }
@@ -93,12 +93,12 @@ def _datum(cell: Mapping[str, object], group: tuple[object, ...], by: Sequence[s
     return datum | {name: cell[name] for name in ("count", "low", "high") if cell[name] is not None}
 
 
-def _lines(names: Sequence[str], hues: Sequence[str], heading: str, width: int, height: int) -> Spec:
-    turned = max(map(len, names)) * 6.5 > width / len(names)
+def _lines(names: Sequence[str], hues: Sequence[str], colour_title: str, width: int, height: int) -> Spec:
+    is_turned = max(map(len, names)) * 6.5 > width / len(names)
     x: Spec = {
         "field": "edition", "type": "ordinal", "title": None, "sort": None,
         "scale": {"type": "point", "domain": list(names), "padding": 0.4},
-        "axis": {"labelAngle": -30 if turned else 0, "grid": False, "ticks": False, "labelLimit": 0},
+        "axis": {"labelAngle": -30 if is_turned else 0, "grid": False, "ticks": False, "labelLimit": 0},
     }  # fmt: skip
     axis = {"tickMinStep": 1, "tickCount": 5, "domain": False, "ticks": False, "format": ",~d"}
     y: Spec = {"field": "count", "type": "quantitative", "title": "count", "axis": axis}
@@ -107,14 +107,14 @@ def _lines(names: Sequence[str], hues: Sequence[str], heading: str, width: int, 
         "columns": max(1, min(len(hues), 90 // (max(map(len, hues)) + 5))), "offset": 14, "titlePadding": 12,
     }  # fmt: skip
     colour: Spec = {"value": PALETTE[0]}
-    if heading:
+    if colour_title:
         scale = {"domain": list(hues), "range": list(PALETTE[: len(hues)])}
         colour = {
-            "field": "hue", "type": "nominal", "title": label(heading, 40), "sort": None, "scale": scale,
+            "field": "hue", "type": "nominal", "title": label(colour_title, 40), "sort": None, "scale": scale,
             "legend": legend,
         }  # fmt: skip
     offset: Spec = {}
-    if len(hues) > 1:  # beside each other, so that intervals do not lie on each other
+    if len(hues) > 1:  # next to each other, so that intervals do not overlap
         step = min(9.0, width / len(names) / (len(hues) + 2))
         reach = [(k - (len(hues) - 1) / 2) * step for k in range(len(hues))]
         offset = {"xOffset": {"field": "hue", "type": "nominal", "sort": None, "legend": None,

@@ -1,4 +1,4 @@
-"""Maps to scale: square cells in metres, and a legend that says what is counted."""
+"""Maps to scale: square cells in metres, with a legend."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from ..spaces import Grid
 from .chart import RAMP, Chart, Spec, beside, finish
 from .probabilities import cell_size
 
-#: A map shows at most this many squares a side; on larger ones, squares of cells are counted together.
-MOST_SQUARES = 100
+#: Maximum number of squares a side of a map; on larger maps, a square is several cells.
+MAX_SQUARES = 100
 
-#: From this many metres on, a map is measured in kilometres.
-KILOMETRES = 2000
+#: Width in metres from which a map is measured in kilometres.
+MIN_KILOMETRE_SCALE = 2000
 
 
 def square_side(grid: Grid) -> int:
-    """How many cells a side are drawn as one square."""
-    return -(-max(grid.rows, grid.cols) // MOST_SQUARES)
+    """Return the number of cells a side that one square shows."""
+    return -(-max(grid.rows, grid.cols) // MAX_SQUARES)
 
 
 def in_squares(values: FloatArray, grid: Grid) -> FloatArray:
-    """Sums of a number of each cell over the squares that are drawn: a row of squares for each row of the result.
+    """Sum the numbers of cells in each square that is drawn: a row of the result for each row of squares.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def in_squares(values: FloatArray, grid: Grid) -> FloatArray:
 
 
 def square_map(squares: FloatArray, grid: Grid, legend: str, title: str, *sentences: str) -> Chart:
-    """A map of one number for each square, drawn to scale; zeros stay white.
+    """Draw a map of one number for each square, to scale; zeros stay white.
 
     Parameters
     ----------
@@ -50,26 +50,26 @@ def square_map(squares: FloatArray, grid: Grid, legend: str, title: str, *senten
     grid
         The map.
     legend
-        What the number is, such as "people".
+        The unit of the number, such as "people".
     title, sentences
-        What the picture is about, and what to see in it.
+        The title, and sentences about what to see.
     """
     rows, cols = squares.shape
     step = cell_size(max(rows, cols))
     metres = square_side(grid) * float(grid.unit)
-    unit, scale = ("km", 1000.0) if max(rows, cols) * metres >= KILOMETRES else ("m", 1.0)
+    unit, scale = ("km", 1000.0) if max(rows, cols) * metres >= MIN_KILOMETRE_SCALE else ("m", 1.0)
     edges = [float(f"{k * metres / scale:.9g}") for k in range(max(rows, cols) + 1)]
     table = []
     for row, line in enumerate(squares.tolist()):
-        drawn = [col for col, value in enumerate(line) if value > 0]
-        if drawn:
+        occupied = [col for col, value in enumerate(line) if value > 0]
+        if occupied:
             table.append(
                 {
                     "south": edges[row],
                     "north": edges[row + 1],
-                    "west": [edges[col] for col in drawn],
-                    "east": [edges[col + 1] for col in drawn],
-                    "number": [float(f"{line[col]:.4g}") for col in drawn],
+                    "west": [edges[col] for col in occupied],
+                    "east": [edges[col + 1] for col in occupied],
+                    "number": [float(f"{line[col]:.4g}") for col in occupied],
                 }
             )
     corner = ("the western edge", "the southern edge")
@@ -110,7 +110,7 @@ def square_map(squares: FloatArray, grid: Grid, legend: str, title: str, *senten
 
 
 def maps_beside(charts: Iterable[Chart], title: str, *sentences: str) -> Chart:
-    """Maps in one picture, each with a legend of its own."""
-    together = beside(charts, title, *sentences, columns=2)
-    own = {"scale": {"color": "independent", "stroke": "independent"}, "legend": {"color": "independent"}}
-    return Chart({**together.spec, "resolve": own})
+    """Return maps in one picture, each with its own legend."""
+    picture = beside(charts, title, *sentences, columns=2)
+    separate = {"scale": {"color": "independent", "stroke": "independent"}, "legend": {"color": "independent"}}
+    return Chart({**picture.spec, "resolve": separate})

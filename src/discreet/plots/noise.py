@@ -1,4 +1,4 @@
-"""Pictures of bounded noise: what more truth costs."""
+"""Charts of bounded noise: the cost of a higher probability of the truth."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..errors import InvalidInput
 from ..optimise.noise.tradeoff import NoiseTradeoff
 from .chart import OWN_SHAPE, PALETTE, SHAPES, STROKES, WIDTH, Chart, Spec, finish, series
 
-_KINDS = {
+_KIND_TITLES = {
     "optimal": "least true delta, counts from D on",
     "sadeghi": "true delta of the noise of Sadeghi et al., counts from D on",
     "all-counts": "least true delta, every count",
@@ -16,7 +16,7 @@ _KINDS = {
 
 
 def tradeoff(data: NoiseTradeoff, title: str | None = None) -> Chart:
-    """Delta and variance of bounded noise over the probability of the truth, with the knee of each curve marked.
+    """Draw delta and variance of bounded noise against the probability of the truth, with the knee of each curve.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ def tradeoff(data: NoiseTradeoff, title: str | None = None) -> Chart:
         "scale": {"domain": [min(stays), max(stays)], "nice": False}, "axis": {"format": ".2~f"},
     }  # fmt: skip
     powers = [10.0**k for k in range(round(math.log10(floor)), 1)]
-    shown = powers[:: -(-len(powers) // 12)]
+    ticks = powers[:: -(-len(powers) // 12)]
     y = {
         "field": "delta", "type": "quantitative", "title": "delta",
         "scale": {"type": "log", "domain": [floor, 1]},
-        "axis": {"values": shown, "labelExpr": "datum.value === 1 ? '1' : format(datum.value, '~e')"},
+        "axis": {"values": ticks, "labelExpr": "datum.value === 1 ? '1' : format(datum.value, '~e')"},
     }  # fmt: skip
     lines: Spec = {
         "data": {"values": sorted([*rows, *marks], key=lambda row: row["stay"])},
@@ -70,16 +70,14 @@ def tradeoff(data: NoiseTradeoff, title: str | None = None) -> Chart:
     }
     colour = series(names, "color", legend=STROKES)
     upper = {"layer": [lines, knees], "encoding": {"x": x, "y": y, **colour}, "width": WIDTH, "height": 280}
-    spread = {"field": "variance", "type": "quantitative", "title": "variance", "axis": {"tickCount": 5}}
+    variance_axis = {"field": "variance", "type": "quantitative", "title": "variance", "axis": {"tickCount": 5}}
     lower = {
         "data": {"values": rows},
         "mark": {"type": "line", "clip": True},
-        "encoding": {"x": x, "y": spread, **colour, **series(names, "strokeDash", legend=STROKES)},
+        "encoding": {"x": x, "y": variance_axis, **colour, **series(names, "strokeDash", legend=STROKES)},
         "width": WIDTH,
         "height": 160,
     }
     where = "" if several else f" at epsilon {data.rows[0]['epsilon']:g}"
-    seen = (
-        f"Bounded noise{where}: {_KINDS[data.kind]}. Up to the mark, the knee, more truth costs no delta; beyond, much."
-    )
-    return finish({"vconcat": [upper, lower], "spacing": 20}, title or "What more truth costs", seen, width=WIDTH)
+    words = f"Bounded noise{where}: {_KIND_TITLES[data.kind]}. More truth costs no delta up to the knee, much beyond."
+    return finish({"vconcat": [upper, lower], "spacing": 20}, title or "What more truth costs", words, width=WIDTH)

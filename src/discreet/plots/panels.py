@@ -1,4 +1,4 @@
-"""Curves in panels: the same few series over one axis, a panel for each setting."""
+"""Curves in panels: a few series over a common axis, with a panel for each setting."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from .chart import OWN_SHAPE, PALETTE, SHAPES, STROKES, WIDTH, Chart, Spec, finish, series
 
-#: The height of a panel over its width.
-_SHAPE = 0.72
+#: Ratio of a panel's height to its width.
+_HEIGHT_RATIO = 0.72
 
-#: Legends of several panels stand below them: beside them they would make the picture too wide for a page.
+#: Legend below several panels: to their right it would make the picture too wide for a page.
 BELOW: Spec = {"orient": "bottom", "columns": 2}
 
-#: Logarithmic axes over more powers of ten than this name every second or third of them.
-_MOST_POWERS = 8
+#: Maximum number of labelled powers of ten on a logarithmic axis; of more, every second or third has a label.
+_MAX_POWER_LABELS = 8
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Axis:
     Attributes
     ----------
     title
-        What it measures.
+        Its title.
     domain
-        From where to where; None leaves it to the data.
+        Its ends; None to fit the data.
     log
-        Whether steps of the same length are factors.
+        True if it is logarithmic.
     values
-        Where labels stand; None leaves it to the drawing program (a logarithmic axis with a domain: at powers of ten).
+        Positions of labels; None for the drawing program's (or powers of ten, on a logarithmic axis with a domain).
     """
 
     title: str
@@ -40,13 +40,13 @@ class Axis:
     values: Sequence[float] | None = None
 
     def shows(self, value: object) -> bool:
-        """Whether a number lies between the ends of the axis."""
+        """Return True if a number lies between the ends of the axis."""
         if self.domain is None:
             return True
         return isinstance(value, int | float) and self.domain[0] <= value <= self.domain[1]
 
     def channel(self, field: str) -> Spec:
-        """The position channel of Vega-Lite."""
+        """Return the position channel of Vega-Lite."""
         scale: Spec = {"type": "log"} if self.log else {"type": "linear", "zero": False}
         scale["nice"] = self.domain is None
         axis: Spec = {"format": ".4~g"}
@@ -57,7 +57,7 @@ class Axis:
         elif self.log and self.domain is not None:
             low, high = (math.log10(end) for end in self.domain)
             powers = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
-            axis["values"] = [10.0**k for k in powers if k % -(-len(powers) // _MOST_POWERS) == 0]
+            axis["values"] = [10.0**k for k in powers if k % -(-len(powers) // _MAX_POWER_LABELS) == 0]
             form = "datum.value < 0.001 || datum.value > 1e6 ? '~e' : datum.value >= 1 ? ',' : '~g'"
             axis["labelExpr"] = f"format(datum.value, {form})"
         else:
@@ -73,25 +73,25 @@ def panels(
     *sentences: str,
     columns: int = 2,
     dots: Collection[str] = (),
-    marked: bool = False,
+    with_dots: bool = False,
 ) -> Chart:
-    """Curves in panels, with one legend for all of them.
+    """Draw curves in panels, with one legend for all of them.
 
     Parameters
     ----------
     curves
-        By the title of each panel, its points: ``name`` of the series, ``x`` and ``y``. At most eight names in all.
-        What is not positive is left out on a logarithmic axis.
+        Title of a panel -> its points: ``name`` of the series, ``x`` and ``y``. At most eight names in total.
+        Numbers that are not positive are omitted on a logarithmic axis.
     x, y
         The axes.
     title, sentences
-        What the picture is about, and what to see in it.
+        The title, and sentences about what to see.
     columns
-        How many panels stand side by side.
+        Number of panels in a row.
     dots
         The series that are drawn as dots instead of lines.
-    marked
-        Whether lines have a dot at each point.
+    with_dots
+        True if lines have a dot at each point.
 
     Examples
     --------
@@ -99,27 +99,27 @@ def panels(
     >>> panels({"": points}, Axis("epsilon"), Axis("delta", log=True), "A curve", columns=1)
     <Chart: A curve>
     """
-    named = list(dict.fromkeys(str(row["name"]) for rows in curves.values() for row in rows))
-    names = [*(name for name in named if name not in dots), *(name for name in named if name in dots)]
+    all_names = list(dict.fromkeys(str(row["name"]) for rows in curves.values() for row in rows))
+    names = [*(name for name in all_names if name not in dots), *(name for name in all_names if name in dots)]
     width = WIDTH if columns == 1 else round(0.62 * WIDTH)
-    shown = []
+    drawings = []
     for head, rows in curves.items():
-        layers = _layers(_drawable_rows(rows, names, x, y), names, x, y, dots, marked, BELOW if columns > 1 else {})
+        layers = _layers(_drawable_rows(rows, names, x, y), names, x, y, dots, with_dots, BELOW if columns > 1 else {})
         encoding = {"x": x.channel("x"), "y": y.channel("y")}
-        panel: Spec = {"layer": layers, "encoding": encoding, "width": width, "height": round(_SHAPE * width)}
+        panel: Spec = {"layer": layers, "encoding": encoding, "width": width, "height": round(_HEIGHT_RATIO * width)}
         if head:
             panel["title"] = {"text": head, "fontSize": 12, "fontWeight": "normal", "offset": 6}
-        shown.append(panel)
+        drawings.append(panel)
     if list(curves) == [""]:
-        return finish(shown[0], title, *sentences, width=width)
-    spec = {"concat": shown, "columns": columns, "spacing": 28}
+        return finish(drawings[0], title, *sentences, width=width)
+    spec = {"concat": drawings, "columns": columns, "spacing": 28}
     return finish(spec, title, *sentences, width=(width + 60) * columns)
 
 
 def _drawable_rows(
     rows: Sequence[Mapping[str, object]], names: Sequence[str], x: Axis, y: Axis
 ) -> list[dict[str, object]]:
-    """What a logarithmic axis can show, with the shape of each series."""
+    """Return the rows that a logarithmic axis can show, with the shape of each series."""
     positive = [field for field, axis in (("x", x), ("y", y)) if axis.log]
     return [
         {**row, "shape": SHAPES[names.index(str(row["name"]))]}
@@ -134,36 +134,36 @@ def _layers(
     x: Axis,
     y: Axis,
     dots: Collection[str],
-    marked: bool,
+    with_dots: bool,
     legend: Spec,
 ) -> list[Spec]:
-    """Lines, dots on them, and the series of dots alone, which have a legend of their own."""
+    """Draw lines, dots on them, and the series of dots alone, which have their own legend."""
     lines = [name for name in names if name not in dots]
-    lined = [row for row in rows if row["name"] in lines]
+    line_rows = [row for row in rows if row["name"] in lines]
     inside = [row for row in rows if all(axis.shows(row[field]) for field, axis in (("x", x), ("y", y)))]
     points: Spec = {"type": "point", "tooltip": True}
     colours = series(lines, "color", legend=STROKES | legend)
     layers: list[Spec] = []
-    if lined:
+    if line_rows:
         encoding = colours | series(lines, "strokeDash", legend=STROKES | legend)
-        layers.append({"data": {"values": lined}, "mark": {"type": "line", "clip": True}, "encoding": encoding})
-    if marked:
-        own = [row for row in inside if row["name"] in lines]
-        layers.append({"data": {"values": own}, "mark": points, "encoding": colours | OWN_SHAPE})
-    if alone := [row for row in inside if row["name"] in dots]:
-        layers.append({"data": {"values": alone}, "mark": points, "encoding": _dots(names, dots, legend)})
+        layers.append({"data": {"values": line_rows}, "mark": {"type": "line", "clip": True}, "encoding": encoding})
+    if with_dots:
+        dotted = [row for row in inside if row["name"] in lines]
+        layers.append({"data": {"values": dotted}, "mark": points, "encoding": colours | OWN_SHAPE})
+    if dot_rows := [row for row in inside if row["name"] in dots]:
+        layers.append({"data": {"values": dot_rows}, "mark": points, "encoding": _dots(names, dots, legend)})
     return layers
 
 
 def _dots(names: Sequence[str], dots: Collection[str], legend: Spec) -> Spec:
-    """Fill and shape of the series that are dots. Fill and not colour: so lines and dots have a legend each."""
-    places = [k for k, name in enumerate(names) if name in dots]
+    """Return fill (not colour, so that lines and dots have separate legends) and shape of the series of dots."""
+    positions = [k for k, name in enumerate(names) if name in dots]
     ranges: dict[str, Sequence[str]] = {"fill": PALETTE, "shape": SHAPES}
     return {
         channel: {
             "field": "name", "type": "nominal", "sort": None,
             "legend": {"title": None, "symbolStrokeWidth": 0, **legend},
-            "scale": {"domain": [names[k] for k in places], "range": [looks[k] for k in places]},
+            "scale": {"domain": [names[k] for k in positions], "range": [values[k] for k in positions]},
         }
-        for channel, looks in ranges.items()
+        for channel, values in ranges.items()
     } | {"stroke": {"value": None}}  # fmt: skip

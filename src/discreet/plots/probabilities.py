@@ -1,4 +1,4 @@
-"""Pictures of the probabilities themselves: heat maps, maps, and the distributions of a few truths."""
+"""Charts of the probabilities: heat maps, maps, and the distributions of a few truths."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .chart import ACCENT, DARK, INK, ON_CELLS, PALE, QUIET, RAMP, WIDTH, Chart,
 
 ColourScale = Literal["linear", "sqrt", "log"]
 
-#: Heat maps show at most this many values a side, and ``rows`` this many reports: more do not fit on paper.
-MOST_CELLS_A_SIDE, MOST_BARS_A_ROW = 201, 1001
+#: Maximum number of values a side of a heat map, and of reports in ``rows``, that fit on paper.
+MAX_SIDE_CELLS, MAX_ROW_BARS = 201, 1001
 
-#: Up to this many values a side, the numbers stand in the cells.
-MOST_CELLS_WITH_NUMBERS = 10
+#: Maximum number of values a side for which the cells contain their numbers.
+MAX_NUMBERED_SIDE = 10
 
 
 # ------------------------------------------------------------------------------------------------ heat maps
@@ -30,22 +30,22 @@ MOST_CELLS_WITH_NUMBERS = 10
 def heatmap(
     mechanism: object, witness: bool | Witness = True, title: str | None = None, *, scale: ColourScale = "sqrt"
 ) -> Chart:
-    """The whole mechanism: a row for each true value, a column for each report, colour for the probability.
+    """Draw the whole mechanism: a row for each true value, a column for each report, colour for the probability.
 
     Darker is likelier; white is zero. Small mechanisms have their numbers in the cells. The diagonal, where the truth
-    is reported, stands out: bold numbers in small mechanisms, a dashed line in large ones.
+    is reported, is marked: bold numbers in small mechanisms, a dashed line in large ones.
 
     Parameters
     ----------
     mechanism
         A mechanism, an exact Table or a matrix of probabilities, with at most 201 true and 201 reported values.
     witness
-        Mark what the judge found: the report, and the two truths that it tells apart best. Or a witness of your own,
+        True to mark the judge's witness: the report, and the two truths that it distinguishes best. Or another witness,
         such as ``verify(m, "local").witness``; or False.
     title
         Instead of the description of the mechanism.
     scale
-        How colour follows probability: "sqrt" (small ones are visible), "linear", or "log".
+        The scale of colours: "sqrt" (small probabilities are visible), "linear", or "log".
 
     Examples
     --------
@@ -57,39 +57,39 @@ def heatmap(
     """
     channel = Channel.of(mechanism)
     size = max(channel.shape)
-    if size > MOST_CELLS_A_SIDE:
+    if size > MAX_SIDE_CELLS:
         instead = "plots.rows(m) or plots.error(m)" if channel.inputs.as_grid is None else "plots.report_map(m, cell)"
         raise Unsupported(
             f"a heat map of {channel.shape[0]} x {channel.shape[1]} values cannot be read; it shows at most "
-            f"{MOST_CELLS_A_SIDE} x {MOST_CELLS_A_SIDE}.",
+            f"{MAX_SIDE_CELLS} x {MAX_SIDE_CELLS}.",
             f"Use {instead}.",
             argument="mechanism",
         )
     truths, reports = values_of(channel.inputs), values_of(channel.outputs)
-    step = cell_size(size, named=isinstance(truths[0], str))
+    step = cell_size(size, has_names=isinstance(truths[0], str))
     noun = channel.inputs.noun
     x = band("report", f"reported {channel.outputs.noun}", reports, step)
     y = band("truth", f"true {noun}", truths, step, across=False)
-    numbered = size <= MOST_CELLS_WITH_NUMBERS
+    numbered = size <= MAX_NUMBERED_SIDE
     layers = [heat_cells(channel.matrix, x, y, step, scale)]
     layers.append(_numbers(layers[0]) if numbered else _diagonal(truths, reports, x, y))
-    seen = f"One row for each true {noun}: how likely every report is. {'Bold' if numbered else 'Dashed'}: the truth."
+    words = f"One row for each true {noun}: how likely every report is. {'Bold' if numbered else 'Dashed'}: the truth."
     if not channel.matrix.all():
-        seen += " White: never (or below 1e-300)."
-    found = verify(channel.source).witness if witness is True else witness
+        words += " White: never (or below 1e-300)."
+    mark = verify(channel.source).witness if witness is True else witness
     caption = ""
-    if found and found.ratio == 1:
+    if mark and mark.ratio == 1:
         caption = f"No report tells one true {noun} from another."
-    elif found:
-        report = reports[channel.outputs.index(found.report)]
-        cells = [{"truth": truths[channel.inputs.index(t)], "report": report} for t in (found.truth, found.other)]
+    elif mark:
+        report = reports[channel.outputs.index(mark.report)]
+        cells = [{"truth": truths[channel.inputs.index(t)], "report": report} for t in (mark.truth, mark.other)]
         layers.append(_mark(cells, x, y, step))
-        caption = f"{'Ringed' if _tiny(step) else 'Framed'}, what gives most away: {_sentence(found)}"
-    return sized(layers, step, title or describe(mechanism, channel.inputs), seen, caption)
+        caption = f"{'Ringed' if _tiny(step) else 'Framed'}, what gives most away: {_sentence(mark)}"
+    return sized(layers, step, title or describe(mechanism, channel.inputs), words, caption)
 
 
 def report_map(mechanism: object, cell: object, title: str | None = None, *, scale: ColourScale = "sqrt") -> Chart:
-    """A map of where one true cell is reported to be, for mechanisms on a :class:`~discreet.Grid`.
+    """Draw a map of the reports of one true cell, for mechanisms on a :class:`~discreet.Grid`.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ def report_map(mechanism: object, cell: object, title: str | None = None, *, sca
             "Use plots.heatmap(m).",
             argument="mechanism",
         )
-    if max(grid.rows, grid.cols) > MOST_CELLS_A_SIDE:
+    if max(grid.rows, grid.cols) > MAX_SIDE_CELLS:
         raise Unsupported(
-            f"a map shows at most {MOST_CELLS_A_SIDE} cells a side; this grid has {grid.rows} x {grid.cols}.",
+            f"a map shows at most {MAX_SIDE_CELLS} cells a side; this grid has {grid.rows} x {grid.cols}.",
             argument="mechanism",
         )
     true = grid.index(cell)
@@ -128,23 +128,23 @@ def report_map(mechanism: object, cell: object, title: str | None = None, *, sca
     layers = [heat_cells(reports.reshape(grid.rows, grid.cols), x, y, step, scale)]
     y["scale"]["domain"].reverse()  # south at the bottom
     layers.append(_mark([{"row": row, "column": col}], x, y, step))
-    how = "Ringed" if _tiny(step) else "Framed"
-    seen = f"How likely every cell is to be reported. {how}: the true cell {true} (row {row}, column {col})."
-    return sized(layers, step, title or describe(mechanism, grid), seen)
+    mark = "Ringed" if _tiny(step) else "Framed"
+    sentence = f"How likely every cell is to be reported. {mark}: the true cell {true} (row {row}, column {col})."
+    return sized(layers, step, title or describe(mechanism, grid), sentence)
 
 
-def cell_size(cells: int, named: bool = False) -> int:
-    """The side of a cell in whole pixels: where cells end within a pixel, hairlines show between them."""
-    least = 14 if named and cells <= 60 else 3  # room for every name
+def cell_size(cells: int, has_names: bool = False) -> int:
+    """Return the side of a cell in whole pixels, which avoids hairlines between cells."""
+    least = 14 if has_names and cells <= 60 else 3  # room for every name
     return max(least, min(46, 460 // cells))
 
 
 def heat_cells(matrix: FloatArray, x: Spec, y: Spec, step: int, scale: ColourScale) -> Spec:
-    """Coloured cells; zeros stay white."""
+    """Draw coloured cells; zeros stay white."""
     if scale not in ("linear", "sqrt", "log"):
         raise InvalidInput.must_be("scale", "'linear', 'sqrt' or 'log'", scale)
     columns, rows = x["scale"]["domain"], y["scale"]["domain"]
-    # Six significant digits: nobody sees more, and a large map stays a small file.
+    # Six significant digits keep the file of a large map small.
     table = [
         {y["field"]: name, x["field"]: columns, "probability": [float(f"{p:.6g}") for p in line]}
         for name, line in zip(list(rows), matrix.tolist(), strict=True)
@@ -169,16 +169,16 @@ def heat_cells(matrix: FloatArray, x: Spec, y: Spec, step: int, scale: ColourSca
     }
 
 
-#: Cells of more luminance than this have dark digits, the others white ones: both have a contrast of 4.5 or more there.
-_LIGHT = 0.179
+#: Luminance above which a cell has dark digits, below which white ones; the contrast is at least 4.5 either way.
+_MIN_LIGHT_LUMINANCE = 0.179
 
 
 def _numbers(cells: Spec) -> Spec:
-    """The probabilities in their cells, those of the truth in bold."""
+    """Draw the probabilities in their cells, those of the truth in bold."""
     text = "datum.probability === 0 ? '0' : datum.probability < 0.0005 ? '<.001' : format(datum.probability, '.3f')"
     weight = {"expr": "datum.truth === datum.report ? 'bold' : 'normal'"}
-    # Asks the scale itself, which charts side by side share.
-    light = f"datum.probability === 0 || luminance(scale('color', datum.probability)) > {_LIGHT}"
+    # Ask the scale itself, which several charts in one picture share.
+    light = f"datum.probability === 0 || luminance(scale('color', datum.probability)) > {_MIN_LIGHT_LUMINANCE}"
     colour = {"condition": {"test": light, "value": ON_CELLS}, "value": "white"}
     return {
         "data": cells["data"],
@@ -194,7 +194,7 @@ def _numbers(cells: Spec) -> Spec:
 
 
 def _diagonal(truths: list[int | str], reports: list[int | str], x: Spec, y: Spec) -> Spec:
-    """A line through the cells where the truth is reported, white on dark so that it shows on any colour."""
+    """Draw a line through the cells of the truth, white on dark so that it shows on any colour."""
     reported = set(reports)
     line = {"type": "line", "strokeWidth": 1}
     return {
@@ -205,7 +205,7 @@ def _diagonal(truths: list[int | str], reports: list[int | str], x: Spec, y: Spe
 
 
 def _mark(cells: list[Spec], x: Spec, y: Spec, step: int) -> Spec:
-    """Frames around cells, or rings where cells are too small for frames; with a halo, to be seen in grey too."""
+    """Draw frames around cells, or rings around tiny ones, with a halo that also shows in grey."""
     form = {"type": "point", "shape": "circle", "size": 220} if _tiny(step) else {"type": "rect"}
     strokes = ({"stroke": "white", "strokeWidth": 5}, {"stroke": ACCENT, "strokeWidth": 2.5})
     layers = [{"mark": {**form, "filled": False, **stroke}} for stroke in strokes]
@@ -217,7 +217,7 @@ def _tiny(step: int) -> bool:
 
 
 def _sentence(witness: Witness) -> str:
-    """The witness in one short sentence."""
+    """Describe the witness in one short sentence."""
     report = f"{witness.report}" + (" or less" if witness.at_most else " or more" if witness.at_least else "")
     truth, noun = witness.truth, witness.noun
     if witness.other_probability == 0:
@@ -239,7 +239,7 @@ def sized(layers: list[Spec], step: int, title: str, *sentences: str) -> Chart:
 
 
 def rows(mechanism: object, truths: Iterable[object] | None = None, title: str | None = None) -> Chart:
-    """The distribution of reports for a few true values, as bars, one truth above the other.
+    """Draw the distribution of reports for a few true values as bars, one truth above the other.
 
     Parameters
     ----------
@@ -259,20 +259,20 @@ def rows(mechanism: object, truths: Iterable[object] | None = None, title: str |
     """
     channel = Channel.of(mechanism)
     last, width = channel.shape[0] - 1, channel.shape[1]
-    if width > MOST_BARS_A_ROW:
+    if width > MAX_ROW_BARS:
         raise Unsupported(
-            f"{width} bars do not fit in a picture; it shows at most {MOST_BARS_A_ROW}.",
+            f"{width} bars do not fit in a picture; it shows at most {MAX_ROW_BARS}.",
             "Use plots.error(m).",
             argument="mechanism",
         )
-    places = [channel.inputs.index(truth) for truth in truths] if truths is not None else _spread(last)
-    if not 1 <= len(places) <= 12:
-        raise InvalidInput(f"a picture shows the reports of 1 to 12 true values; got {len(places)}.", argument="truths")
+    true = [channel.inputs.index(truth) for truth in truths] if truths is not None else _evenly_spread(last)
+    if not 1 <= len(true) <= 12:
+        raise InvalidInput(f"a picture shows the reports of 1 to 12 true values; got {len(true)}.", argument="truths")
     names, reports = values_of(channel.inputs), values_of(channel.outputs)
     step = min(40.0, 1.25 * WIDTH / width)
     x = band("report", f"reported {channel.outputs.noun}", reports, step)
     x["scale"]["paddingInner"] = 0.12 if step > 4 else 0
-    table = [{"truth": names[i], "report": reports, "probability": channel.matrix[i].tolist()} for i in places]
+    table = [{"truth": names[i], "report": reports, "probability": channel.matrix[i].tolist()} for i in true]
     is_truth = "datum.truth === datum.report"
     bars: Spec = {
         "mark": {"type": "bar", "tooltip": True},
@@ -298,13 +298,13 @@ def rows(mechanism: object, truths: Iterable[object] | None = None, title: str |
         "spacing": 12,
         "spec": {"layer": [rule, bars], "width": step * width, "height": 80},
     }
-    seen = f"How likely every report is, for a few true {noun}s. Dark, on the dashed line: the truth."
-    peaks = channel.matrix[places].max(axis=1)
+    sentence = f"How likely every report is, for a few true {noun}s. Dark, on the dashed line: the truth."
+    peaks = channel.matrix[true].max(axis=1)
     if peaks.max() > 4 * peaks.min():
         spec["resolve"] = {"scale": {"y": "independent"}}
-        seen += " Each has its own scale."
-    return finish(spec, title or describe(mechanism, channel.inputs), seen, width=step * width + 40)
+        sentence += " Each has its own scale."
+    return finish(spec, title or describe(mechanism, channel.inputs), sentence, width=step * width + 40)
 
 
-def _spread(last: int) -> list[int]:
+def _evenly_spread(last: int) -> list[int]:
     return sorted({round(k * last / 4) for k in range(5)})

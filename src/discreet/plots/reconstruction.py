@@ -1,4 +1,4 @@
-"""Pictures of what was reconstructed from reports: a distribution beside the raw reports, and a band."""
+"""Charts of an estimated distribution: next to the raw reports, with a band, and of groups."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from ..exact.arrays import FloatArray
 from .chart import ACCENT, DARK, INK, PALE, WIDTH, Chart, Spec, band, finish
 
-#: More values than this are drawn in bins.
-MOST_BARS = 300
+#: Maximum number of values that are drawn one by one; more are drawn in bins.
+MAX_BARS = 300
 
 
 def binned(values: Sequence[object], *columns: FloatArray) -> tuple[list[Any], list[FloatArray], int]:
-    """Sums over runs of values, so that at most MOST_BARS are left; the first value of each run; and their length."""
-    width = -(-len(values) // MOST_BARS)
+    """Sum runs of values, so that at most MAX_BARS remain; return first values, sums and the length of a run."""
+    width = -(-len(values) // MAX_BARS)
     starts = np.arange(0, len(values), width)
     return [values[k] for k in starts.tolist()], [np.add.reduceat(column, starts) for column in columns], width
 
@@ -30,25 +30,27 @@ def bars(
     title: str,
     *sentences: str,
 ) -> Chart:
-    """The probability of each true value as bars, intervals as whiskers, shares of the raw reports as dots.
+    """Draw the probability of each true value as bars, intervals as whiskers, shares of the raw reports as dots.
 
     Parameters
     ----------
     values, noun
-        The true values, and what one is called.
+        The true values, and the word for one.
     estimate, reports
-        The probability of each value, and the share of the reports that name it (None where reports are others).
+        The probability of each value, and its share of the reports (None if reports are other values).
     limits
-        Lower and upper ends of an interval for each value; None for none.
+        Lower and upper ends of an interval for each value, or None.
     title, sentences
-        What the picture is about, and what to see in it.
+        The title, and sentences about what to see.
     """
-    nothing = np.zeros(len(values))
-    shown, (p, q), width = binned(values, estimate, nothing if reports is None else reports)
-    step = min(40.0, 1.25 * WIDTH / len(shown))
-    x = band("value", f"{noun}" + (f" (bins of {width}, named by their first)" if width > 1 else ""), shown, step)
+    zeros = np.zeros(len(values))
+    bin_values, (p, q), width = binned(values, estimate, zeros if reports is None else reports)
+    step = min(40.0, 1.25 * WIDTH / len(bin_values))
+    x = band("value", f"{noun}" + (f" (bins of {width}, named by their first)" if width > 1 else ""), bin_values, step)
     x["scale"]["paddingInner"] = 0.12 if step > 4 else 0
-    rows: list[Spec] = [{"value": v, "probability": float(f"{a:.6g}")} for v, a in zip(shown, p.tolist(), strict=True)]
+    rows: list[Spec] = [
+        {"value": v, "probability": float(f"{a:.6g}")} for v, a in zip(bin_values, p.tolist(), strict=True)
+    ]
     names = ["estimate"]
     if limits is not None and width == 1:
         names.append("interval")
@@ -74,8 +76,8 @@ def bars(
     if "raw reports" in names:
         dot = {"type": "point", "size": 28 if step > 6 else 10, "filled": True}
         layers.append(layer(dot, "raw reports", y={"field": "reports", **axis}))
-    spec: Spec = {"data": {"values": rows}, "layer": layers, "width": step * len(shown), "height": 220}
-    return finish(spec, title, *sentences, width=step * len(shown) + 130)
+    spec: Spec = {"data": {"values": rows}, "layer": layers, "width": step * len(bin_values), "height": 220}
+    return finish(spec, title, *sentences, width=step * len(bin_values) + 130)
 
 
 def cumulative(
@@ -83,25 +85,25 @@ def cumulative(
     limits: tuple[FloatArray, FloatArray] | None,
     title: str,
     *sentences: str,
-    beside: FloatArray | None = None,
+    other: FloatArray | None = None,
 ) -> Chart:
-    """The cumulative probability of every count as steps, in a band.
+    """Draw the cumulative probability of every count as steps, in a band.
 
     Parameters
     ----------
     estimate
         The cumulative probability of the counts 0, 1, 2, ...
     limits
-        The lower and the upper limits of the band; None for none.
+        The lower and the upper limits of the band, or None.
     title, sentences
-        What the picture is about, and what to see in it.
-    beside
+        The title, and sentences about what to see.
+    other
         Another cumulative probability, drawn thin.
     """
-    places = np.unique(np.linspace(0, len(estimate) - 1, min(len(estimate), 400)).round().astype(int))
-    rows: list[Spec] = [{"count": int(k), "probability": float(f"{estimate[k]:.6g}")} for k in places]
+    positions = np.unique(np.linspace(0, len(estimate) - 1, min(len(estimate), 400)).round().astype(int))
+    rows: list[Spec] = [{"count": int(k), "probability": float(f"{estimate[k]:.6g}")} for k in positions]
     if limits is not None:
-        for row, k in zip(rows, places.tolist(), strict=True):
+        for row, k in zip(rows, positions.tolist(), strict=True):
             row |= {"low": float(f"{limits[0][k]:.6g}"), "high": float(f"{limits[1][k]:.6g}")}
     x = {"field": "count", "type": "quantitative", "title": "count", "scale": {"nice": False}}
     y = {
@@ -114,9 +116,9 @@ def cumulative(
     if limits is not None:
         area = {"type": "area", "interpolate": "step-after", "color": PALE, "opacity": 0.5}
         layers.append({"mark": area, "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}})
-    if beside is not None:
-        for row, k in zip(rows, places.tolist(), strict=True):
-            row["other"] = float(f"{beside[k]:.6g}")
+    if other is not None:
+        for row, k in zip(rows, positions.tolist(), strict=True):
+            row["other"] = float(f"{other[k]:.6g}")
         thin = {"type": "line", "interpolate": "step-after", "color": ACCENT, "strokeWidth": 0.8}
         layers.append({"mark": thin, "encoding": {"x": x, "y": {**y, "field": "other"}}})
     line = {"type": "line", "interpolate": "step-after", "color": INK, "tooltip": True}
@@ -126,13 +128,13 @@ def cumulative(
 
 
 def cumulative_lines(lines: Mapping[str, FloatArray], title: str, *sentences: str) -> Chart:
-    """The cumulative probability of every count in several groups, by their names."""
+    """Draw the cumulative probability of every count in several groups, by their names."""
     size = max(map(len, lines.values()))
-    places = np.unique(np.linspace(0, size - 1, min(size, 400)).round().astype(int)).tolist()
+    positions = np.unique(np.linspace(0, size - 1, min(size, 400)).round().astype(int)).tolist()
     rows: list[Spec] = [
         {"count": k, "group": name, "probability": float(f"{line[k]:.6g}")}
         for name, line in lines.items()
-        for k in places
+        for k in positions
     ]
     encoding = {
         "x": {"field": "count", "type": "quantitative", "title": "count", "scale": {"nice": False}},
@@ -150,7 +152,7 @@ def cumulative_lines(lines: Mapping[str, FloatArray], title: str, *sentences: st
 
 
 def share_dots(rows: Sequence[tuple[str, str, float, float, float]], title: str, *sentences: str) -> Chart:
-    """Shares of single values in several groups, with intervals: group, value, share, low and high."""
+    """Draw shares of single values in several groups: rows of group, value, share, low and high."""
     names = list(dict.fromkeys(row[0] for row in rows))
     values = list(dict.fromkeys(row[1] for row in rows))
     data: list[Spec] = [

@@ -1,4 +1,4 @@
-"""How much noise matters for counts of every size."""
+"""The chart of the noise relative to counts of every size."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from ..wording import percent
 from .chart import WIDTH, Chart, Spec, finish, series
 
-#: The sizes of counts that are shown: a few in each power of ten.
+#: The sizes of counts on the axis: eight for each power of ten.
 SIZES = tuple(round(10 ** (k / 8)) for k in range(49))
 
 
 def noise_by_size(half_widths: Mapping[str, int], level: float, title: str | None = None) -> Chart:
-    """The half-width of the noise as a share of the true count, for counts from 1 to a million.
+    """Draw the half-width of the noise as a share of the true count, for counts from 1 to a million.
 
     Parameters
     ----------

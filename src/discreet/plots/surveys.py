@@ -1,4 +1,4 @@
-"""Pictures of surveys that are planned: the error against the number of people."""
+"""Charts of survey plans: the error against the number of people."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from .chart import ACCENT, DARK, INK, WIDTH, Chart, Spec, finish
 def errors_by_people(
     formula: Iterable[tuple[int, float]],
     simulated: Iterable[tuple[int, float]],
-    allowed: float,
+    target_error: float,
     axis: str,
     title: str,
     *sentences: str,
 ) -> Chart:
-    """The error of a survey against the number of people, both on logarithmic axes, and the error that is allowed.
+    """Draw the error of a survey against the number of people, both on logarithmic axes, and the target error.
 
     Parameters
     ----------
     formula, simulated
         Pairs of people and error: a line, and dots. Either may be empty.
-    allowed
-        The error that was wished for.
+    target_error
+        The target error.
     axis
-        What the error is.
+        The title of the error's axis.
     title, sentences
-        What the picture is about, and what to see in it.
+        The title, and sentences about what to see.
     """
     kinds = {"by the formula": list(formula), "simulated": list(simulated)}
     names = [name for name, points in kinds.items() if points]
@@ -42,7 +42,7 @@ def errors_by_people(
     }  # fmt: skip
     layers: list[Spec] = [
         {
-            "data": {"values": [{"error": allowed}]},
+            "data": {"values": [{"error": target_error}]},
             "mark": {"type": "rule", "strokeDash": [4, 3], "color": INK},
             "encoding": {"y": {**y}},
         }

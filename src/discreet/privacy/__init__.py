@@ -1,4 +1,4 @@
-"""The judge: what a mechanism protects, decided from the exact numbers that are sampled.
+"""The judge: the privacy of a mechanism, decided from the exact numbers that are sampled.
 
-It reads kernels and spaces and nothing else, and shares no code with whatever designed the mechanism.
+It reads only kernels and spaces, and shares no code with the designers of mechanisms.
 """

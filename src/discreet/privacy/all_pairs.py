@@ -1,4 +1,4 @@
-"""User-defined spaces under the central and the metric notion: every pair they state is compared, without a lemma."""
+"""User-defined spaces under the central and the metric notion: every pair is compared, without a lemma."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..exact.laws import Gaussian
 from ..exact.rationals import log_bounds
 from ..spaces import Space
 from . import views
-from .evidence import Bounds, Rows
+from .evidence import Bounds, RowPairs
 from .pairs import (
-    MOST_TRUTHS,
-    Compared,
+    MAX_TRUTHS,
     Evidence,
+    PairEvidence,
     exponent_bounds,
     grouped_delta,
     grouped_event,
@@ -27,7 +27,7 @@ from .pairs import (
 from .user_spaces import adjacent_pairs, distances
 from .witness import Witness
 
-#: Relative error of a float quotient of a log ratio and a distance, generously.
+#: Upper bound of the relative error of a float quotient of a log ratio and a distance.
 _RATE_ERROR = 1e-12
 
 
@@ -40,7 +40,7 @@ class AllPairs:
     reports.
     """
 
-    groups: tuple[tuple[int, Rows], ...]
+    groups: tuple[tuple[int, RowPairs], ...]
     unit: Fraction
     exact: bool = True
 
@@ -54,8 +54,8 @@ class AllPairs:
             if differs:
                 return None, number
             if squared:
-                far = float(self.unit) * math.sqrt(squared)
-                rates[number] = (best - error) / far, (best + error) / far
+                distance = float(self.unit) * math.sqrt(squared)
+                rates[number] = (best - error) / distance, (best + error) / distance
         floor = max(low for low, _ in rates) * (1 - _RATE_ERROR)
         near = [number for number, (_, high) in enumerate(rates) if high >= floor and self.groups[number][0]]
         bounds = {number: self._rate(*self.groups[number]) for number in near}
@@ -64,8 +64,8 @@ class AllPairs:
         worst = max(bounds, key=lambda number: bounds[number][0])
         return (bounds[worst][0], max(high for _, high in bounds.values())), worst
 
-    def _rate(self, squared: int, rows: Rows) -> Bounds:
-        """Bounds of the largest log ratio of a group, divided by its distance."""
+    def _rate(self, squared: int, rows: RowPairs) -> Bounds:
+        """Return bounds of the largest log ratio of a group, divided by its distance."""
         if self.exact:
             ratio = rows.largest_ratio.ratio
             assert isinstance(ratio, Fraction)  # an infinite one was noticed before
@@ -98,22 +98,22 @@ class AllPairs:
 
 
 def of_user_space(kernel: Kernel, space: Space, notion: str, exact: bool) -> Evidence:
-    """Any kernel over a space that a user defined, under the central or the metric notion: no lemma is used."""
+    """Return the evidence of a kernel over a user-defined space, central or metric, without a lemma."""
     view = _view(kernel)
     size, columns = view.table.shape
     if notion == "central":
-        return Compared((Rows(view, *adjacent_pairs(space, size), noun=space.noun),), exact)
+        return PairEvidence((RowPairs(view, *adjacent_pairs(space, size), noun=space.noun),), exact)
     refuse_many_pairs(size, columns)
     unit, groups = distances(space, size)
-    return AllPairs(tuple((k, Rows(view, i, j, space.noun)) for k, i, j in groups), unit, exact)
+    return AllPairs(tuple((k, RowPairs(view, i, j, space.noun)) for k, i, j in groups), unit, exact)
 
 
 def _view(kernel: Kernel) -> views.View:
-    """All truths of a kernel, written out."""
+    """Return the table of all truths of a kernel."""
     if not isinstance(kernel, Noise):
         return views.whole(kernel.table())
     low, high = kernel.truths
-    if low is None or high is None or high - low >= MOST_TRUTHS or isinstance(kernel.law, Gaussian):
+    if low is None or high is None or high - low >= MAX_TRUTHS or isinstance(kernel.law, Gaussian):
         raise Unsupported(
             "this noise is judged on the spaces of this package only.",
             "Use dc.Counts(n) or dc.Integers() as they are.",

@@ -1,4 +1,4 @@
-"""Bounds of what several releases give away together: each is a curve, delta for every epsilon, never too low.
+"""Bounds of the privacy of several releases together: each is a curve, delta for every epsilon, never too low.
 
 ===========  ====================================================================================================
 basic         epsilons and deltas add up
@@ -21,8 +21,8 @@ from ..exact.laws import power_bounds
 from ..exact.rationals import exp_bounds, float_down, float_up
 from .loss_sums import NO_SLACK, LossSum, Slack
 
-#: The closed form is used up to this many releases; beyond, the same pairs are composed numerically.
-MOST_IDENTICAL = 10_000
+#: Maximum number of releases in the closed form; beyond it the same pairs are composed numerically.
+MAX_IDENTICAL = 10_000
 
 #: Exponentials in the closed form are integers over this power of two.
 _BITS = 256
@@ -43,14 +43,14 @@ class Bound(Protocol):
 
 
 def some_secret_lost(deltas: Iterable[tuple[Fraction, int]]) -> Fraction:
-    """The chance that at least one of these independent accidents happens, 1 - prod (1 - delta)^times, rounded up."""
-    kept = Fraction(1)
+    """Return the chance of at least one of these independent accidents, 1 - prod (1 - delta)^times, rounded up."""
+    no_accident = Fraction(1)
     for delta, times in deltas:
-        if delta and delta.denominator.bit_length() * times + kept.denominator.bit_length() <= 4096:
-            kept *= (1 - delta) ** times  # few digits: exactly
+        if delta and delta.denominator.bit_length() * times + no_accident.denominator.bit_length() <= 4096:
+            no_accident *= (1 - delta) ** times  # few digits: exactly
         elif delta:
-            kept = Fraction(math.floor(kept * power_bounds(1 - delta, times, 256)[0]), 1 << 256)
-    return 1 - kept
+            no_accident = Fraction(math.floor(no_accident * power_bounds(1 - delta, times, 256)[0]), 1 << 256)
+    return 1 - no_accident
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Basic:
 
 
 class Identical:
-    """k releases that are all epsilon-private, each but for a chance of delta: the best bound there is.
+    """The best bound for k releases that are all epsilon-private, each except with probability delta.
 
     The worst case is randomized response. The privacy loss of k of them is (k - 2j) epsilon with the probability
     ``C(k, j) e^((k-j) eps) / (1 + e^eps)^k`` that j of k go the other way, and
@@ -95,7 +95,7 @@ class Identical:
 
     @cached_property
     def _work(self) -> int:
-        """Digits that show even the mass of the largest loss, (e^eps / (1 + e^eps))^k, to many places."""
+        """The bits that show even the mass of the largest loss, (e^eps / (1 + e^eps))^k, to many digits."""
         return 320 + math.ceil(self._times * math.log2(1 + math.exp(-float(self._epsilon))))
 
     @cached_property
@@ -120,17 +120,17 @@ class Identical:
         j = larger - 1
         share = math.floor(exp_bounds(epsilon - (self._times - 2 * j) * self._epsilon)[0] * (1 << _BITS))
         less = 0
-        while j >= 0 and share >> 32:  # what is left out would only make delta smaller
+        while j >= 0 and share >> 32:  # the omitted terms would only make delta smaller
             less += masses[j] * share
             share = share * shrink >> _BITS
             j -= 1
-        found = Fraction((sums[larger] << _BITS) - less, 1 << (_BITS + self._work))
-        return min(self._lost + (1 - self._lost) * max(found, Fraction(0)), Fraction(1))
+        share_lost = Fraction((sums[larger] << _BITS) - less, 1 << (_BITS + self._work))
+        return min(self._lost + (1 - self._lost) * max(share_lost, Fraction(0)), Fraction(1))
 
 
 @dataclass(frozen=True)
 class Concentrated:
-    """Zero-concentrated privacy (zCDP) with parameter rho, but for a chance ``lost`` of no privacy at all.
+    """Zero-concentrated privacy (zCDP) with parameter rho, except with probability ``lost`` of no privacy at all.
 
     delta is the least over alpha > 1 of ``exp((alpha-1)(alpha rho - eps)) / alpha * (1 - 1/alpha)^(alpha-1)``.
     (Bun, Steinke 2016; the conversion is that of Canonne, Kamath, Steinke 2020, Corollary 13.)
@@ -146,7 +146,7 @@ class Concentrated:
 
 
 def concentrated_delta(rho: Fraction, epsilon: Fraction) -> float:
-    """The delta of rho-zCDP at this epsilon, rounded up. Any alpha gives a bound; bisection finds a good one.
+    """Return the delta of rho-zCDP at this epsilon, rounded up. Any alpha gives a bound; bisection finds a good one.
 
     >>> round(concentrated_delta(Fraction(256, 100), Fraction(1714, 100)), 12)
     1.05e-10
@@ -169,7 +169,7 @@ def concentrated_delta(rho: Fraction, epsilon: Fraction) -> float:
 
 
 def pure_rho(epsilon: Fraction) -> Fraction:
-    """The rho of a pure guarantee: ``epsilon tanh(epsilon/2)``, below the epsilon^2/2 of Bun and Steinke (2016).
+    """Return the rho of a pure guarantee: ``epsilon tanh(epsilon/2)``, below the epsilon^2/2 of Bun and Steinke (2016).
 
     The worst case is randomized response. With u = (alpha - 1/2) eps and v = eps/2 its Renyi divergence is
     ``(log cosh u - log cosh v) / (alpha - 1)``. log cosh is a concave function of its argument's square, so it is at

@@ -1,4 +1,4 @@
-"""Certificates: what was proved about a mechanism, by whom, and with which exact numbers."""
+"""Certificates: the guarantee that the judge proved about a mechanism, with its exact numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .verify import Verdict, evidence_for
 
 @dataclass(frozen=True)
 class Privacy:
-    """A guarantee to ask for: epsilon and delta under a notion.
+    """A guarantee: epsilon and delta under a notion.
 
     >>> Privacy(epsilon=1).notion is None    # the usual one of the space
     True
@@ -44,29 +44,29 @@ class Privacy:
 
 @dataclass(frozen=True, repr=False)
 class Certificate(Result):
-    """What the judge proved.
+    """The guarantee that the judge proved for a mechanism.
 
     Attributes
     ----------
     notion
         "central", "local" or "metric".
     epsilon
-        Proved, rounded up. Infinite when no pure guarantee holds (``verify(m).delta(epsilon)`` then says more).
+        The proved epsilon, rounded up. Infinite if no pure guarantee holds; see ``verify(m).delta(epsilon)`` then.
     delta
         0 for a pure guarantee.
     ratio
         The exact largest probability ratio, e^epsilon; None where no single number says it all (on maps, or with a
         delta) or none is exact.
     tight
-        Whether no smaller epsilon holds, or only an upper bound was proved.
+        True if no smaller epsilon holds; false if only an upper bound was proved.
     how
-        How it was proved, in a sentence.
+        The proof in a sentence.
     details
-        Further figures, such as the weight of uniform noise that rounding needed.
+        Further figures, such as the share of uniform noise that rounding needed.
     unproved
-        Of a mechanism from a file: the names of figures and parameters that the file states and nobody proved again,
-        such as the least cost of a design; and the parts of the certificate (``how``, ``tight``, ``ratio``) that the
-        file states otherwise than they were proved as it was read. The certificate has what was proved.
+        For a mechanism from a file: the names of the file's figures and parameters that were not proved again, such as
+        the least cost of a design; and the parts of the certificate (``how``, ``tight``, ``ratio``) whose value in the
+        file differs from the proof made when it was read. The certificate has the proved values.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Certificate(Result):
         }
 
     def report(self) -> Report:
-        """The proof in a few lines."""
+        """Return the proof in a few lines."""
         exact = () if self.ratio is None or not _writable(self.ratio) else (("largest ratio", str(self.ratio)),)
         figures = tuple((self._figure(name), str(value)) for name, value in self.details.items())
         return Report(
@@ -136,7 +136,7 @@ class Certificate(Result):
 
 
 def _writable(ratio: Fraction) -> bool:
-    """Whether a ratio has so few digits (Python writes up to 4300) that a file should hold it."""
+    """Return whether a ratio is short enough for a file (Python writes up to 4300 digits)."""
     return max(ratio.numerator, ratio.denominator).bit_length() < 10_000
 
 
@@ -151,14 +151,14 @@ def certify(
     how: str = "",
     details: Mapping[str, object] | None = None,
 ) -> Certificate:
-    """Have the judge look at a kernel, and hold it against a claim if there is one.
+    """Return the certificate of a kernel; refuse it if a claim does not hold.
 
     Parameters
     ----------
     epsilon, delta
-        A claim to hold it against; the certificate then states exactly this delta.
+        A claim to check; the certificate then states exactly this delta.
     ratio
-        A claim about the exact ratio, e^epsilon, instead.
+        Instead, a claim about the exact ratio, e^epsilon.
 
     Raises
     ------
@@ -202,11 +202,11 @@ def certify_at(
     return certify(kernel, inputs, notion, epsilon=epsilon, delta=claimed(min(least, 1.0)), how=how, details=details)
 
 
-#: What files state. Answers are recorded under digests of such texts, so they stay as they are.
+#: The texts in files. Recorded answers are found by digests of these texts, so they must not change.
 _HOW = "largest probability ratio over all pairs the notion compares, decided in integers"
 _HOW_DELTA = "largest divergence over all pairs the notion compares, bounded in rational numbers"
 
-#: The same for people.
+#: The same texts for people.
 _IN_WORDS = {
     _HOW: "checked in whole numbers for every report and every two {pair}",
     _HOW_DELTA: "checked in exact arithmetic for every set of reports and every two {pair}",

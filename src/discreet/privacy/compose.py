@@ -1,9 +1,9 @@
-"""``dc.compose``: what several releases give away together.
+"""``dc.compose``: the privacy of several releases together.
 
-All releases must be planned before the first report is seen: which mechanisms, with which parameters, how often. The
-values they are applied to may depend on earlier reports (the bounds hold for such adaptive inputs). Whoever decides as
-they go *whether* or *how accurately* to ask again needs a privacy filter, which the ledger of a release is: it adds up
-epsilons and deltas, or rho, and refuses what exceeds the budget.
+All releases must be planned before the first report is seen: the mechanisms, their parameters and their number. Their
+inputs may depend on earlier reports (the bounds hold for such adaptive inputs). To decide along the way *whether* or
+*how accurately* to ask again, use a privacy filter such as the ledger of a release: it adds up epsilons and deltas, or
+rho, and refuses releases that exceed the budget.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..exact.rationals import Number, as_fraction, bound_up, text_up
 from ..report import Fact, Json, NoTruthValue, Prose, Report, Result, Section, Table, plain, question, stamped
 from ..wording import plural
 from .bounds import (
-    MOST_IDENTICAL,
+    MAX_IDENTICAL,
     Basic,
     Best,
     Bound,
@@ -33,15 +33,15 @@ from .bounds import (
 from .dominating import Pair, curve_points, pair_of_curve, pair_of_guarantee
 from .loss_sums import Slack, sum_of_losses
 from .notions import NOTIONS, unless_central
-from .plan import Plan, Release, common_notion, judge, read_plan
+from .plan import ComposedRelease, CompositionPlan, common_notion, judge, read_plan
 
 METHODS = ("best", "basic", "optimal", "numerical", "zcdp")
 
-#: How many looks at curves a plan may take, over all its different mechanisms.
-_LOOKS = 4000
+#: Maximum number of looks at curves in a plan, over all its distinct mechanisms.
+_MAX_LOOKS = 4000
 
-#: The exact tails of a wider discrete Gaussian take too much memory.
-_WIDEST_GAUSSIAN = 10**8
+#: Largest sigma2 of a discrete Gaussian that is composed numerically: wider exact tails take too much memory.
+_MAX_SIGMA2 = 10**8
 
 _PLAN = (
     "This is for a plan: which mechanisms are used, and how often, is fixed before the first report; the values they "
@@ -51,18 +51,18 @@ _PLAN = (
 
 @dataclass(frozen=True, repr=False)
 class Composition(NoTruthValue, Result):
-    """What several planned releases give away together: an upper bound of delta for every epsilon.
+    """The privacy of several planned releases together: an upper bound of delta for every epsilon.
 
     Attributes
     ----------
     notion
         "central", "local" or "metric": the one notion of all releases.
     releases
-        How many there are.
+        The number of releases.
     method
         "best", "basic", "optimal", "numerical" or "zcdp".
     methods
-        The methods that "best" takes the least of; else the one method.
+        The methods whose least bound "best" takes; else the one method.
 
     Examples
     --------
@@ -84,19 +84,19 @@ class Composition(NoTruthValue, Result):
 
     @property
     def slack(self) -> Slack:
-        """How far the bound may be above the truth about the dominating pairs, for numerical reasons.
+        """The largest numerical excess of the bound over the delta of the dominating pairs.
 
-        ``slack.relative`` and ``slack.delta`` are what rounding and cutting off tails have added to delta, and
-        ``slack.epsilon`` is how far the grid may have moved the curve. All are included in the bound.
+        ``slack.relative`` and ``slack.delta`` come from rounding and cutting off tails, ``slack.epsilon`` from the
+        grid. All are included in the bound.
         """
         return self.bound.slack
 
     def delta(self, epsilon: Number) -> float:
-        """A delta with which this epsilon holds for all releases together, rounded up."""
+        """Return a delta with which this epsilon holds for all releases together, rounded up."""
         return bound_up(self.bound.delta_at(_read_epsilon(epsilon)))
 
     def epsilon(self, delta: Number) -> float:
-        """The least epsilon found that holds with this delta, rounded up; infinite if there is none."""
+        """Return the least epsilon for which the bound proves this delta, rounded up; infinite if none does."""
         target = _read_delta(delta)
         if self._reached(0.0, target):
             return 0.0
@@ -114,7 +114,7 @@ class Composition(NoTruthValue, Result):
         return high
 
     def _start(self, target: Fraction) -> float:
-        """An epsilon that holds; the sum of the epsilons if that one does."""
+        """Return an epsilon that holds; the sum of the epsilons if that one does."""
         for bound in self.bound.bounds if isinstance(self.bound, Best) else [self.bound]:
             if isinstance(bound, Basic) and bound.delta <= target:
                 return bound_up(bound.epsilon)
@@ -130,7 +130,7 @@ class Composition(NoTruthValue, Result):
 
     @question
     def holds(self, epsilon: Number, delta: Number = 0) -> bool:
-        """Whether this bound proves (epsilon, delta) for all releases together."""
+        """Return whether this bound proves (epsilon, delta) for all releases together."""
         return self.bound.delta_at(_read_epsilon(epsilon)) <= _read_delta(delta)
 
     @cached_property
@@ -142,18 +142,18 @@ class Composition(NoTruthValue, Result):
     def sentence(self) -> str:
         """The guarantee in plain words."""
         per = unless_central(self.notion)
-        found: list[str] = []
+        clauses: list[str] = []
         for delta, epsilon in self.guarantees:
-            shown = f"epsilon = {text_up(epsilon)}{per} with delta = {text_up(delta)}"
-            if epsilon < math.inf and (not found or shown.split(" with")[0] != found[-1].split(" with")[0]):
-                found.append(shown)
+            clause = f"epsilon = {text_up(epsilon)}{per} with delta = {text_up(delta)}"
+            if epsilon < math.inf and (not clauses or clause.split(" with")[0] != clauses[-1].split(" with")[0]):
+                clauses.append(clause)
         number = "1 release has" if self.releases == 1 else f"{self.releases} releases together have"
-        what = "; ".join(found) or f"no finite epsilon{per} up to delta = 1e-06"
+        what = "; ".join(clauses) or f"no finite epsilon{per} up to delta = 1e-06"
         how = "the best of " * (len(self.methods) > 1) + ", ".join(self.methods)
         return f"{number} {self.notion} privacy: {what} (composition: {how}). {_PLAN}"
 
     def to_json(self) -> dict[str, Json]:
-        """What was composed how, as plain JSON values."""
+        """Return the bound and its method as plain JSON values."""
         content: dict[str, Json] = {
             "notion": self.notion,
             "releases": self.releases,
@@ -166,15 +166,15 @@ class Composition(NoTruthValue, Result):
         return stamped("composition", 1, content)
 
     def report(self) -> Report:
-        """The guarantee of all releases together, at some deltas."""
-        shown = [(text_up(delta), text_up(epsilon)) for delta, epsilon in self.guarantees]
+        """Return the guarantee of all releases together, at some deltas."""
+        rows = [(text_up(delta), text_up(epsilon)) for delta, epsilon in self.guarantees]
         return Report(
             f"{plural(self.releases, 'release')} together",
             "Composition",
-            tuple(Fact(f"ε = {epsilon}", f"with δ = {delta}") for delta, epsilon in shown if epsilon != "infinity"),
+            tuple(Fact(f"ε = {epsilon}", f"with δ = {delta}") for delta, epsilon in rows if epsilon != "infinity"),
             (
                 Section(parts=(Prose(self.sentence),)),
-                Section(parts=(Table(("delta", "epsilon"), tuple(shown), numbers=(0, 1), compact=True),)),
+                Section(parts=(Table(("delta", "epsilon"), tuple(rows), numbers=(0, 1), compact=True),)),
             ),
         )
 
@@ -186,7 +186,7 @@ class Composition(NoTruthValue, Result):
 
 
 def compose(releases: Iterable[object], *, method: str = "best", notion: str | None = None) -> Composition:
-    """What several releases, planned in advance, give away together.
+    """Return the privacy of several releases together, planned in advance.
 
     Parameters
     ----------
@@ -201,8 +201,8 @@ def compose(releases: Iterable[object], *, method: str = "best", notion: str | N
         - "zcdp": zero-concentrated privacy, for discrete Gaussian and pure releases (Bun, Steinke 2016);
         - "best": at each epsilon the least of all that apply.
     notion
-        "central" or "local" ("metric": basic only). Mechanisms are judged under it; certificates and verdicts must
-        have been. If not given, it is the one that all releases were certified for.
+        "central" or "local" ("metric": basic only). Mechanisms are judged under it; certificates and verdicts must be
+        of this notion. By default it is the one that all releases were certified for.
 
     Returns
     -------
@@ -227,9 +227,9 @@ def compose(releases: Iterable[object], *, method: str = "best", notion: str | N
         raise InvalidInput.must_be("method", f"one of {', '.join(METHODS)}", method)
     if notion is not None and notion not in NOTIONS:
         raise InvalidInput.must_be("notion", f"one of {', '.join(NOTIONS)}", notion)
-    counted = read_plan(releases)
-    notion = common_notion([item for item, _ in counted], notion)
-    plan = [(judge(item, notion), times) for item, times in counted]
+    entries = read_plan(releases)
+    notion = common_notion([item for item, _ in entries], notion)
+    plan = [(judge(item, notion), times) for item, times in entries]
     number = sum(times for _, times in plan)
     if notion == "metric" and method not in ("best", "basic"):
         raise Unsupported(
@@ -248,12 +248,12 @@ def compose(releases: Iterable[object], *, method: str = "best", notion: str | N
 # ------------------------------------------------------------------------------------------------ the methods
 
 
-def _basic(plan: Plan, metric: bool = False) -> Bound:
+def _basic(plan: CompositionPlan, metric: bool = False) -> Bound:
     epsilon = sum((_epsilon(release, "basic") * times for release, times in plan), Fraction(0))
     return Basic(epsilon, sum((release.delta * times for release, times in plan), Fraction(0)), metric)
 
 
-def _epsilon(release: Release, method: str) -> Fraction:
+def _epsilon(release: ComposedRelease, method: str) -> Fraction:
     if release.epsilon is None:
         other = "method='numerical'" + (" or 'zcdp'" if release.sigma2 else "")
         have = f"Use {other}" if release.evidence is not None else "Give the mechanism itself"
@@ -265,27 +265,27 @@ def _epsilon(release: Release, method: str) -> Fraction:
     return release.epsilon
 
 
-def _optimal(plan: Plan) -> Bound:
+def _optimal(plan: CompositionPlan) -> Bound:
     pure = [(_epsilon(release, "optimal"), release.delta, times) for release, times in plan]
     epsilons = {epsilon for epsilon, _, _ in pure if epsilon}
     number = sum(times for epsilon, _, times in pure if epsilon)
     if not epsilons:
         return Basic(Fraction(0), some_secret_lost((delta, times) for _, delta, times in pure), name="optimal")
-    if len(epsilons) == 1 and number <= MOST_IDENTICAL:
+    if len(epsilons) == 1 and number <= MAX_IDENTICAL:
         return Identical(epsilons.pop(), number, some_secret_lost((delta, times) for _, delta, times in pure))
     pairs = [(pair_of_guarantee(epsilon, delta), times) for epsilon, delta, times in pure]
     return Best((_basic(plan), Numerical(sum_of_losses(pairs))), "optimal")  # the grid must not cost pure privacy
 
 
-def _numerical(plan: Plan) -> Bound:
-    looks = max(8, _LOOKS // max(1, sum(release.evidence is not None for release, _ in plan)))
+def _numerical(plan: CompositionPlan) -> Bound:
+    looks = max(8, _MAX_LOOKS // max(1, sum(release.evidence is not None for release, _ in plan)))
     return Numerical(sum_of_losses([(_pair(release, min(looks, 400)), times) for release, times in plan]))
 
 
-def _pair(release: Release, looks: int) -> Pair:
+def _pair(release: ComposedRelease, looks: int) -> Pair:
     if release.evidence is None:
         return pair_of_guarantee(_epsilon(release, "numerical"), release.delta)
-    if release.sigma2 is not None and release.sigma2 > _WIDEST_GAUSSIAN:
+    if release.sigma2 is not None and release.sigma2 > _MAX_SIGMA2:
         raise Unsupported(
             f"{arg('method', 'numerical')} works up to sigma2 = 1e8.",
             f"Use {arg('method', 'zcdp')}, which loses little there.",
@@ -293,7 +293,7 @@ def _pair(release: Release, looks: int) -> Pair:
     return pair_of_curve(curve_points(release.evidence, looks))
 
 
-def _zcdp(plan: Plan) -> Bound:
+def _zcdp(plan: CompositionPlan) -> Bound:
     rho = Fraction(0)
     for release, times in plan:
         rhos = [1 / (2 * release.sigma2)] if release.sigma2 is not None else []
@@ -303,7 +303,7 @@ def _zcdp(plan: Plan) -> Bound:
     return Concentrated(rho, some_secret_lost((release.delta, times) for release, times in plan))
 
 
-_BUILDERS: dict[str, Callable[[Plan], Bound]] = {
+_BUILDERS: dict[str, Callable[[CompositionPlan], Bound]] = {
     "basic": _basic,
     "optimal": _optimal,
     "numerical": _numerical,
@@ -311,8 +311,8 @@ _BUILDERS: dict[str, Callable[[Plan], Bound]] = {
 }
 
 
-def _all_bounds(plan: Plan) -> list[Bound]:
-    """Every bound that applies. The numerical one of mechanisms replaces a numerical optimal one: it is less."""
+def _all_bounds(plan: CompositionPlan) -> list[Bound]:
+    """Return every bound that applies. The numerical bound replaces a numerical optimal one: it is lower."""
     bounds: list[Bound] = []
     problems: list[Unsupported] = []
     for build in (_basic, _zcdp, _optimal, _numerical):
@@ -329,11 +329,11 @@ def _all_bounds(plan: Plan) -> list[Bound]:
     return bounds
 
 
-def _closed(plan: Plan) -> bool:
-    """Whether the optimal bound has a closed form."""
+def _closed(plan: CompositionPlan) -> bool:
+    """Return whether the optimal bound has a closed form."""
     finite = all(release.epsilon is not None for release, _ in plan)
     number = sum(times for release, times in plan if release.epsilon)
-    return finite and len({release.epsilon for release, _ in plan if release.epsilon}) <= 1 and number <= MOST_IDENTICAL
+    return finite and len({release.epsilon for release, _ in plan if release.epsilon}) <= 1 and number <= MAX_IDENTICAL
 
 
 # ------------------------------------------------------------------------------------------------ numbers

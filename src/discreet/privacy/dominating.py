@@ -33,19 +33,19 @@ from ..exact.laws import Gaussian
 from ..exact.rationals import exp_bounds, float_up, log_bounds
 from ..exact.tables import Table
 from .gaussian import GaussianEvidence
-from .pairs import Compared, Evidence, FarEnds
+from .pairs import Evidence, FarEnds, PairEvidence
 
-#: Ratios E and divergences are kept as integers over these powers of two.
+#: Bits of the denominators of ratios E, and of divergences, which are stored as integers.
 _RATIO_BITS, _VALUE_BITS = 160, 256
 _ONE = 1 << _VALUE_BITS
 
-#: Differences of divergences below this are no differences: far below what any sum of them can show.
+#: Difference of divergences that is ignored: far below the resolution of any sum of them.
 _NEGLIGIBLE = _ONE >> 110
 
-#: At most this many pairs of truths times reports are looked at for one curve; with fewer points the hull is coarser.
-MOST_PLACES = 10_000_000
+#: Maximum work for one curve: pairs of truths times reports, over all its points. Fewer points make a coarser hull.
+MAX_COMPARISONS = 10_000_000
 
-#: Losses beyond this are taken for infinite.
+#: Largest finite loss; a larger one counts as infinite.
 _LARGEST_LOSS = 600
 
 
@@ -90,7 +90,7 @@ class Pair:
 
 
 def curve_points(evidence: Evidence, evaluations: int = 400) -> Curve:
-    """Upper bounds of the curve of a mechanism, exact at its corners if there are not too many of them.
+    """Return upper bounds of the curve of a mechanism, exact at its corners if there are not too many of them.
 
     Any event S with probabilities A and B is a line A - E B below the curve, and the worst event at some E touches it
     there. Two such lines cross where a corner may be; if the curve passes through the crossing, it is one and nothing
@@ -99,9 +99,9 @@ def curve_points(evidence: Evidence, evaluations: int = 400) -> Curve:
     Parameters
     ----------
     evidence
-        Of a verdict, for the central or the local notion.
+        The evidence of a verdict, for the central or the local notion.
     evaluations
-        At how many points the curve may be looked at.
+        Maximum number of points at which the curve is evaluated.
 
     Examples
     --------
@@ -114,16 +114,16 @@ def curve_points(evidence: Evidence, evaluations: int = 400) -> Curve:
         return _gaussian_points(evidence)
     bounds = evidence.epsilon_bounds()
     if bounds is not None and bounds[1] <= _LARGEST_LOSS:
-        evaluations = min(evaluations, MOST_PLACES // _places(evidence))
+        evaluations = min(evaluations, MAX_COMPARISONS // _comparisons(evidence))
         try:
             return _Tracer(evidence, bounds[1]).trace(evaluations)
-        except Unsupported:  # too many pairs: the pure guarantee says something at least
+        except Unsupported:  # too many pairs: use the pure guarantee
             return guarantee_points(bounds[1])
-    return _Tracer(evidence, None).trace(min(evaluations, max(16, MOST_PLACES // _places(evidence))))
+    return _Tracer(evidence, None).trace(min(evaluations, max(16, MAX_COMPARISONS // _comparisons(evidence))))
 
 
 def guarantee_points(epsilon: Fraction, delta: Fraction = Fraction(0)) -> Curve:
-    """The largest curve that a guarantee allows: that of randomized response, and with probability delta no secret.
+    """Return the largest curve that a guarantee allows: that of randomized response, with probability delta no secret.
 
     ``H(E) = delta + (1 - delta) (e^eps - E)+ / (e^eps + 1)``. (Kairouz, Oh, Viswanath 2015; Murtagh, Vadhan 2016.)
     """
@@ -132,9 +132,9 @@ def guarantee_points(epsilon: Fraction, delta: Fraction = Fraction(0)) -> Curve:
     return Curve(((Fraction(0), top), (epsilon, delta))) if epsilon else Curve(((Fraction(0), top),))
 
 
-def _places(evidence: Evidence) -> int:
-    """How many pairs of truths times reports one look at the curve takes, more of them where weights are long."""
-    if isinstance(evidence, Compared):
+def _comparisons(evidence: Evidence) -> int:
+    """Return the work of one look at the curve: pairs of truths times reports, more if weights are long."""
+    if isinstance(evidence, PairEvidence):
         parts = evidence.parts if evidence.divergence is None else evidence.divergence
         return max(1, sum(rows._first.size * rows.view.table.shape[1] * _digits(rows.view.table) for rows in parts))
     if isinstance(evidence, FarEnds):
@@ -144,7 +144,7 @@ def _places(evidence: Evidence) -> int:
 
 
 def _digits(table: Table) -> int:
-    """Long weights are slower: one for each 512 bits."""
+    """Return the relative cost of long weights: one for each 512 bits."""
     return 1 + max(table.palette).bit_length() // 512
 
 
@@ -158,7 +158,7 @@ class _Look(NamedTuple):
 
 
 class _Tracer:
-    """Finds the corners of a curve. ``end`` is an epsilon that holds with delta = 0, or None."""
+    """The search for the corners of a curve. ``end`` is an epsilon that holds with delta = 0, or None."""
 
     def __init__(self, evidence: Evidence, end: Fraction | None) -> None:
         self._evidence, self._end = evidence, end
@@ -171,20 +171,20 @@ class _Tracer:
         first = self._look(Fraction(0))
         if self._end == 0 or not first.value:
             return Curve(((Fraction(0), Fraction(first.value, _ONE)),))
-        found = [first, *self._far()]
+        looks = [first, *self._far()]
         order = count()
-        heap = [(-gap, next(order), a, b, c) for a, b in pairwise(found) for gap, c in self._between(a, b)]
+        heap = [(-gap, next(order), a, b, c) for a, b in pairwise(looks) for gap, c in self._between(a, b)]
         heapq.heapify(heap)
         while heap and self.looks < evaluations:
             _, _, a, b, crossing = heapq.heappop(heap)
             middle = self._look(crossing)
-            found.append(middle)
+            looks.append(middle)
             for left, right in ((a, middle), (middle, b)):
                 for gap, c in self._between(left, right):
                     heapq.heappush(heap, (-gap, next(order), left, right, c))
         unknown = max((float(b.epsilon - a.epsilon) for _, _, a, b, _ in heap), default=0.0)
-        found.sort(key=lambda look: look.epsilon)
-        return Curve(tuple((look.epsilon, Fraction(look.value, _ONE)) for look in found), unknown)
+        looks.sort(key=lambda look: look.epsilon)
+        return Curve(tuple((look.epsilon, Fraction(look.value, _ONE)) for look in looks), unknown)
 
     def _look(self, epsilon: Fraction) -> _Look:
         self.looks += 1
@@ -198,7 +198,7 @@ class _Tracer:
         return _Look(epsilon, _up(exp_bounds(epsilon, _RATIO_BITS)[1], _RATIO_BITS), value, line)
 
     def _far(self) -> list[_Look]:
-        """Where the curve ends: at the epsilon that holds, or where only reports that Q never gives are left."""
+        """Return the end of the curve: the epsilon that holds, or where only reports that Q never gives are left."""
         if self._end is not None:
             return [_Look(self._end, _up(exp_bounds(self._end, _RATIO_BITS)[1], _RATIO_BITS), 0, (0, 0))]
         looks = []
@@ -212,7 +212,7 @@ class _Tracer:
         return looks
 
     def _between(self, a: _Look, b: _Look) -> list[tuple[float, Fraction]]:
-        """Where to look next between two looks and how much can be gained there; empty if the curve is straight."""
+        """Return the next epsilon between two looks, with the gain to expect; empty if the curve is straight."""
         if a.value - b.value <= _NEGLIGIBLE:
             return []
         if a.line is None or b.line is None:
@@ -233,8 +233,8 @@ def _up(x: Fraction, bits: int) -> int:
     return -((-x.numerator << bits) // x.denominator)
 
 
-def _gaussian_points(evidence: GaussianEvidence, most: int = 1000) -> Curve:
-    """The discrete Gaussian: corners at epsilon = (2m-1)/(2 sigma2), where the worst half-line moves on by one.
+def _gaussian_points(evidence: GaussianEvidence, max_points: int = 1000) -> Curve:
+    """Return the curve of the discrete Gaussian: the worst half-line moves by one at epsilon = (2m-1)/(2 sigma2).
 
     On a range that is clamped the half-lines end, and the curve is zero at the epsilon that holds there.
     """
@@ -245,7 +245,7 @@ def _gaussian_points(evidence: GaussianEvidence, most: int = 1000) -> Curve:
     end = evidence.epsilon_bounds()
     if end is not None and evidence._reach is not None:
         last = min(last, evidence._reach - 1)
-    stride = max(1, -(-last // most))
+    stride = max(1, -(-last // max_points))
     points = [(Fraction(0), _half_line(law, 0, Fraction(0), bits))]
     corners = list(range(1, last, stride))
     for m in [*corners, last] if last else []:
@@ -257,7 +257,7 @@ def _gaussian_points(evidence: GaussianEvidence, most: int = 1000) -> Curve:
 
 
 def _half_line(law: Gaussian, m: int, epsilon: Fraction, bits: int) -> Fraction:
-    """An upper bound of P(Z >= m) - e^eps P(Z >= m+1)."""
+    """Return an upper bound of P(Z >= m) - e^eps P(Z >= m+1)."""
     value = law.tail(m, bits)[1] - exp_bounds(epsilon)[0] * law.tail(m + 1, bits)[0]
     return max(value, Fraction(0)) / (1 << bits)
 
@@ -266,10 +266,10 @@ def _half_line(law: Gaussian, m: int, epsilon: Fraction, bits: int) -> Fraction:
 
 
 def pair_of_curve(curve: Curve) -> Pair:
-    """The pair whose curve is the lower convex hull of these points.
+    """Return the pair whose curve is the lower convex hull of these points.
 
     Between corners E_j and E_(j+1) the hull has slope s_j; then Q has mass s_j - s_(j-1) at the ratio E_j and P has E_j
-    times as much. What is left of P has loss 0: 1 - H(1) + 2 s_0. What the hull ends with is an infinite loss.
+    times as much. The rest of P has loss 0: 1 - H(1) + 2 s_0. The value at the end of the hull is an infinite loss.
     """
     ratios, values, losses = _hull(curve.points)
     slopes = [Fraction(v1 - v0, r1 - r0) for (r0, r1), (v0, v1) in zip(pairwise(ratios), pairwise(values), strict=True)]
@@ -281,7 +281,7 @@ def pair_of_curve(curve: Curve) -> Pair:
 
 
 def pair_of_guarantee(epsilon: Fraction, delta: Fraction) -> Pair:
-    """The pair of :func:`guarantee_points`: loss epsilon or -epsilon, and with probability delta an infinite one."""
+    """Return the pair of :func:`guarantee_points`: loss +-epsilon, and with probability delta an infinite one."""
     if epsilon > _LARGEST_LOSS:
         return _rounded([], [], [], Fraction(0), Fraction(1))
     ratio = exp_bounds(epsilon)[1]
@@ -290,7 +290,7 @@ def pair_of_guarantee(epsilon: Fraction, delta: Fraction) -> Pair:
 
 
 def _hull(points: Sequence[tuple[Fraction, Fraction]]) -> tuple[list[int], list[int], list[Fraction]]:
-    """The lower convex hull of the points (e^epsilon, delta), in integers, and the epsilons of its corners."""
+    """Return the lower convex hull of the points (e^epsilon, delta), in integers, and the epsilons of its corners."""
     ratios: list[int] = []
     values: list[int] = []
     losses: list[Fraction] = []
@@ -317,12 +317,12 @@ def _rounded(
     infinite: Fraction,
     gap: float = 0.0,
 ) -> Pair:
-    """A pair in doubles, rounded up. A loss that grows by s takes s times its twin's mass to the centre.
+    """Return a pair in doubles, rounded up. A loss that grows by s takes s times its twin's mass to the centre.
 
     "Up" in :mod:`.loss_sums` says why.
     """
     x = np.array([math.nextafter(float_up(loss), math.inf) for loss in losses], float)
     q = np.array([float_up(mass) for mass in mirrored], float)
-    moved = float(np.sum(q * x)) * 2.0**-50
-    middle = (float_up(centre) + moved) * (1 + 2.0**-50) if centre or moved else 0.0
+    shift = float(np.sum(q * x)) * 2.0**-50
+    middle = (float_up(centre) + shift) * (1 + 2.0**-50) if centre or shift else 0.0
     return Pair(x, np.array([float_up(mass) for mass in masses], float), q, middle, float_up(infinite), gap)

@@ -1,12 +1,12 @@
-"""Measuring finite tables: the largest ratio and the hockey-stick divergence between rows, exactly.
+"""Exact measurements of finite tables: the largest ratio and the hockey-stick divergence between rows.
 
 Floats screen, integers decide. The screen works on logarithms with a proved error bound and discards what cannot be the
-worst; whatever is left is compared in integers. Zeros are never screened: a zero beside a positive weight is an
-infinite ratio, however small the weight.
+worst; the rest is compared in integers. Zeros are never screened: a zero next to a positive weight is an infinite
+ratio, however small the weight.
 
 For a rational E >= 1 the divergence between rows p and q is ``sum_y (p_y - E q_y)+ = A - E B`` with A = p(S), B = q(S)
 and S the set where p > E q: on a piece where S does not change it is linear in E. A and B are kept as exact fractions,
-so delta at an irrational E = e^eps is bounded as narrowly as anyone asks for.
+so delta at an irrational E = e^eps is bounded as narrowly as needed.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from .witness import Witness
 
 Bounds = tuple[Fraction, Fraction]
 
-#: Screening looks at this many places at a time.
-_PLACES = 1 << 21
+#: Number of entries that are screened at a time.
+_ENTRIES_PER_BLOCK = 1 << 21
 
 #: ``math.log`` of an integer of any length errs by less than this times (1 + |log|): eight units in the last place,
 #: where a correct C library and CPython's treatment of long integers together need less than four.
 _LOG_ERROR = 2.0**-50
 
-#: From this ratio on doubles say nothing about p - E q, as the smallest of them stand for anything below 2^-1074.
+#: Largest ratio E at which doubles can screen p - E q: the smallest of them represent all numbers below 2^-1074.
 _LARGEST_RATIO = 2.0**900
 
-#: What doubles below 2^-1022, which have lost digits, can add to p - E q up to that ratio.
+#: Largest error of p - E q, up to that ratio, from doubles below 2^-1022, which have fewer digits.
 _UNDERFLOW = 2.0**-170
 
 
@@ -55,17 +55,17 @@ class Piece:
         return self.mass - ratio * self.other_mass
 
 
-class Rows:
+class RowPairs:
     """Pairs of rows of one table, screened in floats and decided in integers.
 
     Parameters
     ----------
     view
-        The table and what it stands for.
+        The table, with its truths and reports.
     first, second
         The pairs of rows to compare, in both directions.
     noun
-        What a truth is called in sentences.
+        The word for a truth in sentences.
     """
 
     def __init__(self, view: View, first: IntArray, second: IntArray, noun: str = "count") -> None:
@@ -92,12 +92,12 @@ class Rows:
         return self.view.matrix
 
     def _chunks(self) -> Iterator[tuple[IntArray, IntArray]]:
-        step = max(1, _PLACES // self._table.shape[1])
+        step = max(1, _ENTRIES_PER_BLOCK // self._table.shape[1])
         for start in range(0, len(self._first), step):
             yield self._first[start : start + step], self._second[start : start + step]
 
     def _log_ratios(self, i: IntArray, j: IntArray) -> FloatArray:
-        """log P(y|i)/P(y|j): +-inf beside a zero, nan (no constraint) where both are zero."""
+        """Return log P(y|i)/P(y|j): +-inf if one of them is zero, nan (no constraint) if both are."""
         with np.errstate(invalid="ignore"):
             return self._logs[i] - self._logs[j]
 
@@ -115,7 +115,7 @@ class Rows:
     def largest_ratio(self) -> Witness:
         """The pair and report with the largest exact ratio."""
         best, error = self.log_ratio_screen
-        chosen: tuple[int, int, int] | None = None
+        largest: tuple[int, int, int] | None = None
         top, bottom = 1, 1
         seen: set[tuple[int, int, int, int]] = set()
         for i, j in self._chunks():
@@ -135,14 +135,14 @@ class Rows:
                     row, other, over, under = other, row, under, over
                 if under == 0:
                     return self._witness(row, other, [column])
-                if chosen is None or over * bottom > top * under:
+                if largest is None or over * bottom > top * under:
                     common = math.gcd(over, under)  # most others have this very ratio: let comparing be cheap
-                    chosen, top, bottom = (row, other, column), over // common, under // common
-        assert chosen is not None  # two distributions share a report, or some ratio is infinite
-        return self._witness(chosen[0], chosen[1], [chosen[2]])
+                    largest, top, bottom = (row, other, column), over // common, under // common
+        assert largest is not None  # two distributions share a report, or some ratio is infinite
+        return self._witness(largest[0], largest[1], [largest[2]])
 
     def _distinct(self, i: IntArray, j: IntArray, near: BoolArray) -> Iterator[tuple[int, int, int]]:
-        """One place for each distinct pair of weights among the marked ones."""
+        """Yield one entry for each distinct pair of weights among the marked ones."""
         pair, column = np.nonzero(near)
         if not pair.size:
             return
@@ -151,10 +151,10 @@ class Rows:
         key += self._table.codes[other, column]
         if self._table.common_total is None:
             rows = np.int64(self._table.shape[0])
-            _, chosen = np.unique(np.stack([key, row * rows + other]), axis=1, return_index=True)
+            _, first = np.unique(np.stack([key, row * rows + other]), axis=1, return_index=True)
         else:
-            _, chosen = np.unique(key, return_index=True)
-        yield from zip(row[chosen].tolist(), other[chosen].tolist(), column[chosen].tolist(), strict=True)
+            _, first = np.unique(key, return_index=True)
+        yield from zip(row[first].tolist(), other[first].tolist(), column[first].tolist(), strict=True)
 
     # ---------------------------------------------------------------- the divergence
 
@@ -165,7 +165,7 @@ class Rows:
             yield j, i, np.maximum(q - ratio * p, 0).sum(axis=1)
 
     def divergence_screen(self, ratio: Fraction) -> tuple[float, float]:
-        """The largest divergence in floats, and a bound on its error.
+        """Return the largest divergence in floats, and a bound on its error.
 
         A term (p - E q)+ errs by less than 12 * 2^-52 p: where E q > 2p it is zero however rounded, and elsewhere p and
         E q, of relative error 2^-51 and 2^-50, are of the size of p. The p add up to one, and adding the terms errs by
@@ -177,7 +177,7 @@ class Rows:
         return max(float(v.max(initial=0.0)) for _, _, v in self._divergence_screen(float(ratio))), error
 
     def worst_piece(self, ratio: Fraction) -> Piece | None:
-        """The exact piece with the largest divergence at this E; None if all are zero."""
+        """Return the exact piece with the largest divergence at this E; None if all are zero."""
         best, error = self.divergence_screen(ratio)
         pieces: list[Piece] = []
         for i, j, values in self._divergence_screen(float(min(ratio, Fraction(_LARGEST_RATIO)))):
@@ -188,7 +188,7 @@ class Rows:
         return max(pieces, key=lambda piece: piece.divergence(ratio), default=None)
 
     def _log_of(self, ratio: Fraction) -> tuple[float, float]:
-        """log E, and a bound on the error of comparing it with a difference of two entries of ``View.logs``."""
+        """Return log E, and a bound on the error of comparing it with a difference of two entries of ``View.logs``."""
         above, below = math.log(ratio.numerator), math.log(ratio.denominator)
         return above - below, self._log_error + 2 * _LOG_ERROR * (2 + above + below)
 
@@ -211,9 +211,9 @@ class Rows:
         return Piece(row, other, tuple(columns.tolist()), Fraction(mass, total), Fraction(other_mass, other_total))
 
     def worst_event(self, ratio: Fraction) -> Fraction:
-        """max over pairs and single reports of P(y|x) - E P(y|x'), exactly for this rational E.
+        """Return max over pairs and single reports of P(y|x) - E P(y|x'), exactly for this rational E.
 
-        A merged tail is left out: its reports have less excess than the one beside it (see :mod:`.views`).
+        A merged tail is left out: its reports have less excess than the one next to it (see :mod:`.views`).
         """
         log_ratio, log_error = self._log_of(ratio)
         screened = ratio <= _LARGEST_RATIO
@@ -221,7 +221,7 @@ class Rows:
         e = float(ratio) if screened else 0.0
 
         def excess(i: IntArray, j: IntArray) -> tuple[FloatArray, FloatArray]:
-            """p - E q and a bound on its error; see :meth:`divergence_screen`."""
+            """Return p - E q and a bound on its error; see :meth:`divergence_screen`."""
             p = self._matrix[i]
             return p - e * self._matrix[j], 12 * 2.0**-52 * p + _UNDERFLOW
 
@@ -262,14 +262,14 @@ class Rows:
         )
 
 
-def delta_bounds(parts: list[Rows], epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
-    """Bounds of the largest divergence at E = e^epsilon over several tables, and the event that reaches it.
+def delta_bounds(parts: list[RowPairs], epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
+    """Return bounds of the largest divergence at E = e^epsilon over several tables, and the event that reaches it.
 
     The divergence falls as E grows, so its exact value at a lower bound of E bounds it from above; and any event, here
     the worst one of that lower bound, bounds it from below at an upper bound of E.
     """
     low, high = exp_bounds(epsilon, bits)
-    best: tuple[Rows, Piece] | None = None
+    best: tuple[RowPairs, Piece] | None = None
     for rows in parts:
         piece = rows.worst_piece(low)
         if piece is not None and (best is None or piece.divergence(low) > best[1].divergence(low)):
@@ -281,24 +281,24 @@ def delta_bounds(parts: list[Rows], epsilon: Fraction, bits: int = 128) -> tuple
 
 
 def _log_error(table: Table) -> float:
-    """A bound on the error of a difference of two entries of ``View.logs``: four logarithms and three roundings."""
+    """Return a bound on the error of a difference of two ``View.logs``: four logarithms and three roundings."""
     largest = max(math.log(max(table.palette)), math.log(max(table.totals)))
     return 5 * _LOG_ERROR * (1 + largest)
 
 
 def column_extremes(table: Table) -> tuple[IntArray, IntArray]:
-    """For each report, the rows where it is likeliest and least likely: the pairs that decide the local notion.
+    """Return the rows where each report is likeliest and least likely: the pairs that decide the local notion.
 
     max over i, j, y of P(y|i)/P(y|j) is attained where, for some y, i is the likeliest and j the least likely truth.
     Floats choose; every row within the error of an extreme is kept, so the exact extreme is among them.
     """
     logs, error = log_probabilities(table), _log_error(table)
     high, low = logs.max(axis=0), logs.min(axis=0)
-    given = np.flatnonzero(high > -math.inf)  # a report that is never given tells nothing
-    spread = high[given] - low[given]
+    possible = np.flatnonzero(high > -math.inf)  # a report of probability zero constrains nothing
+    spread = high[possible] - low[possible]
     pairs: set[tuple[int, int]] = set()
     # only columns whose spread can be the largest matter, and the first infinite one is as good as any
-    near = given[spread >= spread.max() - 2 * error] if spread.max() < math.inf else given[np.isinf(spread)][:1]
+    near = possible[spread >= spread.max() - 2 * error] if spread.max() < math.inf else possible[np.isinf(spread)][:1]
     for column in near.tolist():
         top = _one_of_each(table, np.flatnonzero(logs[:, column] >= high[column] - error), column)
         bottom = _one_of_each(table, np.flatnonzero(logs[:, column] <= low[column] + error), column)
@@ -310,7 +310,7 @@ def column_extremes(table: Table) -> tuple[IntArray, IntArray]:
 
 
 def _one_of_each(table: Table, rows: Array, column: int) -> list[int]:
-    """One row for each distinct probability of this report among the given rows."""
+    """Return one row for each distinct probability of this report among the given rows."""
     seen: dict[tuple[int, int], int] = {}
     for row in rows.tolist():
         seen.setdefault((int(table.codes[row, column]), table.totals[row]), row)

@@ -26,8 +26,8 @@ from .witness import Witness
 _BITS = 256
 
 
-#: Probabilities in a witness are written out to at most this many bits.
-_MOST_BITS = 4096
+#: Maximum number of bits of the probabilities in a witness.
+_MAX_WITNESS_BITS = 4096
 
 
 class GaussianEvidence:
@@ -41,7 +41,7 @@ class GaussianEvidence:
         self._start = low or 0
 
     def _mills(self, z: int) -> Bounds:
-        """Bounds of P(Z >= z) / P(Z = z) = sum over k >= 0 of exp(-(k^2 + 2kz)/(2 sigma2)), for z >= 1.
+        """Return bounds of P(Z >= z) / P(Z = z) = sum over k >= 0 of exp(-(k^2 + 2kz)/(2 sigma2)), for z >= 1.
 
         Neighbouring terms have ratios exp(-(2k+1+2z)/(2 sigma2)), which shrink by exp(-1/sigma2) with every step.
         """
@@ -57,12 +57,12 @@ class GaussianEvidence:
         return Fraction(low_sum, 1 << work), Fraction(high_sum, 1 << work)
 
     def _exp(self, x: Fraction) -> Bounds:
-        """Bounds of exp(x / sigma2), not written out where it is far below the resolution."""
+        """Return bounds of exp(x / sigma2), coarse ones where it is far below the resolution."""
         exponent = x / self._law.sigma2
         return (Fraction(0), Fraction(1, 2**1024)) if exponent < -1000 else exp_bounds(exponent, _BITS)
 
     def epsilon_bounds(self) -> Bounds | None:
-        """Bounds of the largest log ratio between adjacent truths; None when it is infinite.
+        """Return bounds of the largest log ratio between adjacent truths; None when it is infinite.
 
         On 0..n the ratios of single reports grow away from the truth, and so do those of tails (the law is
         log-concave): the largest are at the ends, P(1|n-1)/P(1|n) = exp((2n-3)/(2 sigma2)) and P(0|n-1)/P(0|n), which
@@ -82,7 +82,7 @@ class GaussianEvidence:
         bounds = self.epsilon_bounds()
         if bounds is None:
             return None
-        if bounds[1] > _MOST_BITS:
+        if bounds[1] > _MAX_WITNESS_BITS:
             raise Unsupported(
                 "the largest ratio on so wide a range has too many digits.", "Use epsilon, its logarithm."
             )
@@ -110,12 +110,12 @@ class GaussianEvidence:
         return bounds, self._half_line(m, truth=self._start + max(m, 0))
 
     def _enough(self, z: int) -> int:
-        """How many bits show P(Z >= z) to many digits; where that would be very many, the usual number."""
+        """Return the number of bits that show P(Z >= z) to many digits; the usual number if it would be very large."""
         bits = _BITS + math.ceil(Fraction(3, 4) * z * z / self._law.sigma2)  # -log2 exp(-z^2/(2 sigma2)) and more
-        return bits if bits <= _MOST_BITS else _BITS
+        return bits if bits <= _MAX_WITNESS_BITS else _BITS
 
     def single_event_bounds(self, epsilon: Fraction) -> Bounds:
-        """Bounds of max over z of g(z) = P(z) - e^eps P(z+1).
+        """Return bounds of max over z of g(z) = P(z) - e^eps P(z+1).
 
         That is p(z) (1 - exp(eps - (2z+1)/(2 sigma2))), a product of log-concave functions of z where it is positive,
         hence unimodal: bisection finds the largest.
@@ -132,9 +132,10 @@ class GaussianEvidence:
         return low / (1 << bits), high / (1 << bits)
 
     def _falls(self, z: int, epsilon: Fraction) -> bool:
-        """Whether g(z) > g(z+1) where g is positive: 1 - (1 + E) r + E r r' > 0, with r = p(z+1)/p(z) and r' the next.
+        """Return whether g(z) > g(z+1) where g is positive.
 
-        These are sums of exponentials of different rationals, so the sign is decided with enough bits.
+        That is 1 - (1 + E) r + E r r' > 0, with r = p(z+1)/p(z) and r' the next ratio: a sum of exponentials of
+        different rationals, so the sign is decided with enough bits.
         """
         first, second = -Fraction(2 * z + 1, 2) / self._law.sigma2, -Fraction(2 * z + 3, 2) / self._law.sigma2
         if epsilon + first >= 0:
@@ -151,8 +152,8 @@ class GaussianEvidence:
             bits *= 2
 
     def _half_line(self, z: int, truth: int) -> Witness:
-        """The event that the report is at most ``truth - z``, seen from this truth and from the next one."""
-        bits = min(_BITS + int(2 * z * z / self._law.sigma2), _MOST_BITS)
+        """Return the event that the report is at most ``truth - z``, seen from this truth and from the next one."""
+        bits = min(_BITS + int(2 * z * z / self._law.sigma2), _MAX_WITNESS_BITS)
         (_, high), (low, _) = self._law.tail(z, bits), self._law.tail(z + 1, bits)
         scale = 1 << bits
         # where even these bits show nothing, the smallest number they can show stands for it

@@ -1,11 +1,11 @@
-"""The judge for maps: how large is epsilon per metre, really?
+"""The judge for maps: the least epsilon per metre.
 
 A mechanism is epsilon-metric-private when P(y | x) <= e^(epsilon d(x, x')) P(y | x') for all cells x, x' and all
 reports y. The least such epsilon is a maximum of log-ratios over distances. Two ways to find it:
 
 - :func:`metric_table` looks at all pairs and all reports of any table.
 - :func:`metric_lattice` needs only the integers of a :class:`~discreet.exact.lattice.Lattice`, and works on maps whose
-  table could never be written down. It knows nothing of geometric or Laplace laws, and takes no hint.
+  table would be too large. It assumes nothing about the law, geometric or Laplace, and takes no hint.
 
 Both screen in doubles with an error bound, decide zeros exactly, and return an enclosure ``lower <= epsilon <= upper``.
 """
@@ -31,23 +31,23 @@ from ..spaces import Grid, Space
 from .mixtures import mixture_bound
 
 Step = tuple[int, int]
-Place = tuple[int, int, int]
+Triple = tuple[int, int, int]
 
-#: How far, relatively, the upper end of :func:`metric_lattice` may lie above the lower one for the sake of speed.
+#: Largest relative width of the interval of :func:`metric_lattice`; a positive one is for speed.
 TOLERANCE = 2.0**-25
 
 #: ``math.log`` of an integer of any length errs by less than LOG_ERROR * (1 + |log|): eight units in the last place,
 #: where a correct C library and CPython's treatment of long integers together need less than four.
 LOG_ERROR = 2.0**-50
 
-#: A computed bound is multiplied by this to cover the few roundings of its own arithmetic.
+#: Factor on a computed bound that covers the few roundings of its arithmetic.
 OUTWARD = 1 + 2.0**-46
 
-#: Table rows are compared this many entries at a time, so that a block stays in the processor's cache.
+#: Number of entries of table rows that are compared at a time, so that a block stays in the processor's cache.
 BLOCK = 1 << 16
 
-#: At most this many near-ties are settled in rational arithmetic; with more the enclosure of the screening stands.
-SETTLE = 300
+#: Maximum number of near-ties that are decided in rational arithmetic; with more, the screening's enclosure is used.
+MAX_EXACT_TIES = 300
 
 
 class MetricBounds(NamedTuple):
@@ -58,14 +58,14 @@ class MetricBounds(NamedTuple):
 
     upper: float
     lower: float
-    witness: Place
+    witness: Triple
 
 
 # ------------------------------------------------------------------------------------------------ tables
 
 
 def metric_table(table: Table, space: Space) -> MetricBounds:
-    """The least metric epsilon of a table: the maximum of log(P(j|i) / P(j|i')) / d(i, i') over i != i' and j.
+    """Return the least metric epsilon of a table: the maximum of log(P(j|i) / P(j|i')) / d(i, i') over i != i' and j.
 
     A column with both zero and positive entries makes it infinite; a column of zeros says nothing.
     """
@@ -97,7 +97,7 @@ def metric_table(table: Table, space: Space) -> MetricBounds:
 
 
 def _all_pairs(logs: FloatArray, space: Space) -> tuple[FloatArray, FloatArray]:
-    """``max over j of logs[i, j] - logs[k, j]`` for all pairs (i, k), and their distances in units; nan for i = k."""
+    """Return max over j of logs[i, j] - logs[k, j] for all pairs (i, k), and their distances; nan for i = k."""
     n = len(logs)
     rises = np.full((n, n), np.nan)
     height = max(1, BLOCK // logs.shape[1])
@@ -108,8 +108,8 @@ def _all_pairs(logs: FloatArray, space: Space) -> tuple[FloatArray, FloatArray]:
             later = block[max(0, i + 1 - start) :]
             if len(later):
                 gaps = np.subtract(logs[i], later, out=buffer[: len(later)])
-                place = slice(start + len(block) - len(later), start + len(block))
-                rises[i, place], rises[place, i] = gaps.max(1), -gaps.min(1)
+                part = slice(start + len(block) - len(later), start + len(block))
+                rises[i, part], rises[part, i] = gaps.max(1), -gaps.min(1)
     index = np.arange(n)
     steps = np.sqrt(space.squared_distance(index[:, None], index[None, :]).astype(np.float64))
     np.fill_diagonal(steps, np.nan)
@@ -119,8 +119,8 @@ def _all_pairs(logs: FloatArray, space: Space) -> tuple[FloatArray, FloatArray]:
 def _settle(
     table: Table, space: Space, logs: FloatArray, pairs: Array, columns: Array, slack: float
 ) -> MetricBounds | None:
-    """The enclosure from rational bounds of all near-ties, or None when there are too many."""
-    if len(pairs) > 16 * SETTLE:
+    """Return the enclosure from rational bounds of all near-ties, or None when there are too many."""
+    if len(pairs) > 16 * MAX_EXACT_TIES:
         return None
     ties: dict[tuple[Fraction, int], tuple[int, int, int]] = {}
     for i, other in pairs.tolist():
@@ -128,15 +128,15 @@ def _settle(
         squared = int(space.squared_distance(np.array(i), np.array(other)))
         for j in columns[np.flatnonzero(gaps >= gaps.max() - slack)].tolist():
             ties.setdefault((table.probability(i, j) / table.probability(other, j), squared), (i, other, j))
-            if len(ties) > SETTLE:
+            if len(ties) > MAX_EXACT_TIES:
                 return None
-    bounds = [(*_exact_rate(ratio, squared, space.unit), place) for (ratio, squared), place in ties.items()]
+    bounds = [(*_exact_rate(ratio, squared, space.unit), triple) for (ratio, squared), triple in ties.items()]
     low, _, witness = max(bounds, key=lambda bound: bound[0])
     return MetricBounds(float_up(max(high for _, high, _ in bounds)), float_down(low), witness)
 
 
 def _exact_rate(ratio: Fraction, squared: int, unit: Fraction) -> tuple[Fraction, Fraction]:
-    """Rational bounds of ``log(ratio) / (unit * sqrt(squared))``."""
+    """Return rational bounds of ``log(ratio) / (unit * sqrt(squared))``."""
     low, high = log_bounds(ratio, 96)
     root = math.isqrt(squared << 192)
     short, long = Fraction(root, 1 << 96) * unit, Fraction(root + 1, 1 << 96) * unit
@@ -144,7 +144,7 @@ def _exact_rate(ratio: Fraction, squared: int, unit: Fraction) -> tuple[Fraction
 
 
 def _per_unit(rate: float, space: Space, up: bool) -> float:
-    """A rate per step of the grid as a rate per metre, rounded outward."""
+    """Return a rate per step of the grid as a rate per metre, rounded outward."""
     if math.isinf(rate):
         return rate
     return float_up(Fraction(rate) / space.unit) if up else float_down(Fraction(rate) / space.unit)
@@ -154,7 +154,7 @@ def _per_unit(rate: float, space: Space, up: bool) -> float:
 
 
 def metric_lattice(kernel: Lattice, grid: Grid, tolerance: float = TOLERANCE) -> MetricBounds:
-    """The least metric epsilon of a lattice, from its integer weights alone.
+    """Return the least metric epsilon of a lattice, from its integer weights alone.
 
     The *rise* L(s) of a step s is the largest log(P(y|x) / P(y|x + s)) over all true cells x and reports y; reflecting
     the map turns any step into one of the first quadrant. Epsilon is the maximum of L(s) / \\|s\\|. Since P depends on
@@ -177,13 +177,13 @@ def metric_lattice(kernel: Lattice, grid: Grid, tolerance: float = TOLERANCE) ->
             argument="grid",
         )
     if tolerance:
-        compared = _compared(kernel, grid, tolerance)
-        if compared is not None:
-            return compared
+        bounds = _compared(kernel, grid, tolerance)
+        if bounds is not None:
+            return bounds
     view = _Clamped(kernel) if kernel.border == "remap" else _Normalised(kernel)
     for field in view.fields:
         if np.isneginf(field.logs).any():
-            return MetricBounds(math.inf, math.inf, _cells(field, grid, *_zero_beside(field.logs)))
+            return MetricBounds(math.inf, math.inf, _cells(field, grid, *_adjacent_zero(field.logs)))
     transposable = kernel.rows == kernel.cols and np.array_equal(kernel.codes, kernel.codes.T)
     upper, step = _steepest(view.rise, (grid.rows - 1, grid.cols - 1), transposable, tolerance)
     i, other, j = view.witness(step, grid)
@@ -193,7 +193,7 @@ def metric_lattice(kernel: Lattice, grid: Grid, tolerance: float = TOLERANCE) ->
 
 
 def _compared(kernel: Lattice, grid: Grid, tolerance: float) -> MetricBounds | None:
-    """The enclosure from a comparison with e^(-k distance), if it is as narrow as was asked for."""
+    """Return the enclosure from a comparison with e^(-k distance), if it is within the tolerance."""
     bound = mixture_bound(kernel)
     if bound is None:
         return None
@@ -205,7 +205,7 @@ def _compared(kernel: Lattice, grid: Grid, tolerance: float) -> MetricBounds | N
 
 
 def _steepest(rise: Callable[[Step], float], box: Step, transposable: bool, tolerance: float) -> tuple[float, Step]:
-    """An upper bound of rise(s) / \\|s\\| over all steps s of the box, and the steepest step that was looked at.
+    """Return an upper bound of rise(s) / \\|s\\| over all steps s of the box, and the steepest step examined.
 
     If exchanging rows and columns changes nothing, half of the quadrant is enough.
     """
@@ -234,7 +234,7 @@ def _steepest(rise: Callable[[Step], float], box: Step, transposable: bool, tole
 
 
 def _cone(one: Step, two: Step, g: float, h: float) -> float:
-    """The length of the vector with slope g along one step and h along the other, if it points between them.
+    """Return the length of the vector with slope g along one step and h along the other, if it points between them.
 
     With the angle phi between the steps it is the root of (g - h)^2 / sin^2 phi + 2 g h / (1 + cos phi), and sin phi is
     exactly 1 / (\\|s\\| \\|t\\|) for neighbours in the tree. If it points elsewhere, the larger slope is the bound.
@@ -251,24 +251,24 @@ def _cone(one: Step, two: Step, g: float, h: float) -> float:
 
 @dataclass(frozen=True)
 class _Field:
-    """Logarithms of probabilities by where the true cell is; what a place means on each axis is its *kind*.
+    """Logarithms of probabilities by true cell; the meaning of a coordinate on each axis is its *kind*.
 
     ``inside``: truth minus report, for a report that only one displacement leads to.
     ``whole``: the same, for any report.
     ``lower``, ``upper``: the true coordinate itself, for a report at that edge.
-    ``one``: the only coordinate there is.
+    ``one``: the only coordinate.
     """
 
     logs: FloatArray
     kinds: tuple[str, str]
 
     def differences(self, step: Step) -> FloatArray:
-        """The value at every place minus that one step further."""
+        """Return the value at every entry minus the value one step further."""
         (a, b), (rows, cols) = step, self.logs.shape
         return self.logs[: rows - a, : cols - b] - self.logs[a:, b:]
 
     def largest_difference(self, step: Step) -> float:
-        """The largest difference in either direction; block by block, which is three times as fast."""
+        """Return the largest difference in either direction; block by block, which is three times as fast."""
         (a, b), (rows, cols) = step, self.logs.shape
         near, far, width = self.logs[: rows - a, : cols - b], self.logs[a:, b:], cols - b
         height = max(1, BLOCK // width)
@@ -286,7 +286,7 @@ def _logs(weights: NDArray[np.object_]) -> FloatArray:
 
 
 def _mirror(logs: FloatArray, *axes: int) -> FloatArray:
-    """Displacements -(n-1)..n-1 along these axes, from 0..n-1."""
+    """Return logarithms for displacements -(n-1)..n-1 along these axes, from those for 0..n-1."""
     for axis in axes:
         n = logs.shape[axis]
         logs = np.take(logs, np.abs(np.arange(1 - n, n)), axis)
@@ -316,7 +316,7 @@ class _Clamped:
 
     @staticmethod
     def _reports(weights: NDArray[np.object_], kind: str) -> NDArray[np.object_]:
-        """Along the first axis: weights of single displacements, or of all at least so long."""
+        """Return the weights, along the first axis, of single displacements or of all at least as long."""
         if kind == "lower":
             return np.asarray(np.add.accumulate(weights[::-1])[::-1])
         return weights[:-1] if kind == "inside" else weights
@@ -324,7 +324,7 @@ class _Clamped:
     def rise(self, step: Step) -> float:
         return max(field.largest_difference(step) for field in self.fields) + self._error
 
-    def witness(self, step: Step, grid: Grid) -> Place:
+    def witness(self, step: Step, grid: Grid) -> Triple:
         field = max(self.fields, key=lambda field: float(np.abs(field.differences(step)).max()))
         gaps = field.differences(step)
         row, col = divmod(int(np.abs(gaps).argmax()), gaps.shape[1])
@@ -333,7 +333,7 @@ class _Clamped:
 
 
 class _Normalised:
-    """The comparisons of a lattice with border "normalise"; the totals are added up here afresh."""
+    """The comparisons of a lattice with border "normalise"; the totals are computed again here."""
 
     def __init__(self, kernel: Lattice) -> None:
         self._field = _Field(_mirror(_logs(kernel.weights), 0, 1), ("whole", "whole"))
@@ -349,7 +349,7 @@ class _Normalised:
         self._error = _error(self.fields) + _error([self._totals])
 
     def _by_truth(self, step: Step) -> FloatArray:
-        """For each true cell x from which the step stays on the map: the largest log(P(y|x) / P(y|x + step))."""
+        """Return the largest log(P(y|x) / P(y|x + step)) for each true cell x from which the step stays on the map."""
         gaps = self._field.differences(step)  # by x - y, which for given x is any of x-(n-1)..x
         for n in self._totals.logs.shape:
             middle = n - 1
@@ -361,7 +361,7 @@ class _Normalised:
     def rise(self, step: Step) -> float:
         return float(self._by_truth(step).max()) + self._error
 
-    def witness(self, step: Step, grid: Grid) -> Place:
+    def witness(self, step: Step, grid: Grid) -> Triple:
         rises = self._by_truth(step)
         row, col = divmod(int(rises.argmax()), rises.shape[1])
         gaps = self._field.differences(step)[row : row + grid.rows, col : col + grid.cols][::-1, ::-1]
@@ -369,15 +369,15 @@ class _Normalised:
 
 
 def _error(fields: list[_Field]) -> float:
-    """A bound on the error of a difference of two computed logarithms."""
+    """Return a bound on the error of a difference of two computed logarithms."""
     return 3 * LOG_ERROR * (1 + max(float(np.abs(field.logs).max()) for field in fields))
 
 
 # ------------------------------------------------------------------------------------------------ witnesses
 
 
-def _cells(field: _Field, grid: Grid, one: Step, two: Step) -> Place:
-    """Two true cells and a report that have these two places in a field."""
+def _cells(field: _Field, grid: Grid, one: Step, two: Step) -> Triple:
+    """Return two true cells and a report that have these two coordinates in a field."""
     axes = zip(field.kinds, (grid.rows, grid.cols), one, two, strict=True)
     (row, row2, to_row), (col, col2, to_col) = (_coordinates(*axis) for axis in axes)
     return row * grid.cols + col, row2 * grid.cols + col2, to_row * grid.cols + to_col
@@ -391,13 +391,13 @@ def _coordinates(kind: str, n: int, one: int, two: int) -> tuple[int, int, int]:
     return report + one - reach, report + two - reach, report
 
 
-def _zero_beside(logs: FloatArray) -> tuple[Step, Step]:
-    """Two adjacent places, the first positive and the second zero: any rectangle with both has some."""
+def _adjacent_zero(logs: FloatArray) -> tuple[Step, Step]:
+    """Return two adjacent entries, the first positive and the second zero: any rectangle with both has such a pair."""
     zero = np.isneginf(logs)
     for a, b in ((1, 0), (0, 1)):
-        places = np.argwhere(zero[: zero.shape[0] - a, : zero.shape[1] - b] != zero[a:, b:])
-        if len(places):
-            row, col = places[0].tolist()
+        entries = np.argwhere(zero[: zero.shape[0] - a, : zero.shape[1] - b] != zero[a:, b:])
+        if len(entries):
+            row, col = entries[0].tolist()
             near, far = (row, col), (row + a, col + b)
             return (far, near) if zero[near] else (near, far)
-    raise AssertionError("zero and positive places are side by side somewhere")
+    raise AssertionError("zero and positive entries are side by side somewhere")

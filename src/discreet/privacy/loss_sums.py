@@ -38,30 +38,30 @@ from ..exact.arrays import FloatArray
 from ..exact.rationals import float_down
 from .dominating import Pair
 
-#: The mass that may be cut off on either side of every partial sum.
+#: Largest mass that is cut off on either side of every partial sum.
 _CUT = 2.0**-84
 
-#: The chance with which the errors of splitting may add up to more than is stated.
+#: Probability that the errors of splitting add up to more than the bound; it is added to delta.
 _UNLUCKY = 2.0**-60
 
-#: Convolutions are taken in pieces of this length, which stay in the processor's cache.
+#: Length of the pieces of a convolution, which stay in the processor's cache.
 _BLOCK = 8192
 
-#: How many points the grid has. With more different releases it needs more, as their number's square root.
-_FEWEST, _MOST, _PER_ROOT = 8192, 1 << 17, 1500
+#: Least and largest number of points of the grid, and points per square root of the number of distinct releases.
+_MIN_POINTS, _MAX_POINTS, _POINTS_PER_ROOT = 8192, 1 << 17, 1500
 
-#: The grid on which a power starts has this step at most, in standard deviations of the loss of one release...
-_FINE = 0.006
+#: Largest step of the grid on which a power starts, in standard deviations of the loss of one release.
+_INITIAL_STEP = 0.006
 
-#: ... and its step is doubled where there would be more points than this.
-_LONGEST = 16384
+#: Number of points from which the step of that grid is doubled.
+_COARSEN_POINTS = 16384
 
-#: Losses this much below a point of the grid, relatively, are moved to it.
+#: Largest relative distance below a point of the grid of a loss that is moved up to it.
 _NEAR = 2.0**-30
 
 
 class Slack(NamedTuple):
-    """How far a bound may be above the number it bounds.
+    """The largest excess of a bound over the number it bounds.
 
     With (epsilon, delta, relative) the bound at eps is at least the delta at eps of the dominating pairs that are
     composed, and at most ``(1 + relative)`` times their delta at ``eps - epsilon``, plus ``delta``. (The rounding of
@@ -97,14 +97,14 @@ class LossSum:
 
     @property
     def slack(self) -> Slack:
-        """The errors of splitting add up to no more, save in unlucky cases (inequality of Azuma and Hoeffding)."""
+        """The bound of all errors, for splitting except with a small probability (Azuma and Hoeffding's inequality)."""
         likely = self.squares / 8 + math.sqrt(self.squares * -math.log(_UNLUCKY) / 2)
         epsilon = (min(likely, self.widths) + self.shift) * (1 + 2.0**-40)
         relative = self.relative + (self.masses.size + 128) * 2.0**-51  # and the sum in delta_at
         return Slack(epsilon, self.cut + (_UNLUCKY if self.widths else 0.0), relative)
 
     def __add__(self, other: LossSum) -> LossSum:
-        """The sum of two independent losses on the same grid."""
+        """Return the sum of two independent losses on the same grid."""
         assert self.step == other.step
         masses = _convolve(self.masses, other.masses)
         rounding = (min(self.masses.size, other.masses.size) + 64) * 2.0**-52
@@ -123,13 +123,13 @@ class LossSum:
         )._trimmed()
 
     def times(self, number: int, step: float) -> LossSum:
-        """The sum of this many independent losses of this kind, by repeated squaring, on a grid with this step.
+        """Return the sum of this many independent losses of this kind, by repeated squaring, on a grid with this step.
 
         The step is that of the grid times a power of two.
         """
         one = total = self
         for bit in bin(number)[3:]:
-            if total.masses.size > _LONGEST and total.step < step:
+            if total.masses.size > _COARSEN_POINTS and total.step < step:
                 total = total._coarser()
             total = total + total
             if bit == "1":
@@ -138,14 +138,14 @@ class LossSum:
         return total.on(step)
 
     def on(self, step: float) -> LossSum:
-        """The same on a coarser grid."""
-        found = self
-        while found.step < step:
-            found = found._coarser()
-        return found
+        """Return the same loss on a coarser grid."""
+        total = self
+        while total.step < step:
+            total = total._coarser()
+        return total
 
     def _coarser(self) -> LossSum:
-        """On a grid with twice the step: every other point is split between its neighbours."""
+        """Return the same loss on a grid with twice the step: every other point is split between its neighbours."""
         odd = self.start % 2
         masses = np.concatenate([np.zeros(odd), self.masses, np.zeros((odd + self.masses.size) % 2)])
         stay, split = masses[0::2], masses[1::2]
@@ -167,16 +167,16 @@ class LossSum:
         top, bottom = int(np.searchsorted(above, _CUT)), int(np.searchsorted(below, _CUT))
         if top + bottom == 0 or top + bottom >= self.masses.size:
             return self
-        grown = 1 + self.masses.size * 2.0**-52
-        lost = float(above[top - 1]) * grown if top else 0.0
-        raised = float(below[bottom - 1]) * grown if bottom else 0.0
+        rounding = 1 + self.masses.size * 2.0**-52
+        lost = float(above[top - 1]) * rounding if top else 0.0
+        low_mass = float(below[bottom - 1]) * rounding if bottom else 0.0
         masses = self.masses[bottom : self.masses.size - top].copy()
-        masses[0] += raised
-        infinite, cut = self.infinite + lost * (1 + 2.0**-50), self.cut + (lost + raised) * (1 + 2.0**-50)
+        masses[0] += low_mass
+        infinite, cut = self.infinite + lost * (1 + 2.0**-50), self.cut + (lost + low_mass) * (1 + 2.0**-50)
         return replace(self, start=self.start + bottom, masses=masses, infinite=min(infinite, 1.0), cut=cut)
 
     def delta_at(self, epsilon: Fraction) -> float:
-        """An upper bound of delta: the sum of ``mass (1 - e^(epsilon - loss))+``, and the infinite mass."""
+        """Return an upper bound of delta: the sum of ``mass (1 - e^(epsilon - loss))+``, and the infinite mass."""
         eps = float_down(epsilon)
         furthest = max(-self.start, self.start + self.masses.size)
         if self.step.as_integer_ratio()[0].bit_length() + furthest.bit_length() > 53:
@@ -207,7 +207,7 @@ def _convolve(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def sum_of_losses(pairs: Sequence[tuple[Pair, int]]) -> LossSum:
-    """The privacy loss of a plan: each pair so many times.
+    """Return the privacy loss of a plan of pairs and the number of times each occurs.
 
     Examples
     --------
@@ -227,14 +227,14 @@ def sum_of_losses(pairs: Sequence[tuple[Pair, int]]) -> LossSum:
         power = power.times(number, step)
         heapq.heappush(heap, (power.masses.size, next(order), power))
     while len(heap) > 1:
-        both = heapq.heappop(heap)[2] + heapq.heappop(heap)[2]
-        heapq.heappush(heap, (both.masses.size, next(order), both))
+        merged = heapq.heappop(heap)[2] + heapq.heappop(heap)[2]
+        heapq.heappush(heap, (merged.masses.size, next(order), merged))
     total = heap[0][2]
     return replace(total, cut=total.cut + 2 * len(pairs) * _CUT)  # the rare losses
 
 
 def _without_rare(pair: Pair, number: int) -> Pair:
-    """The largest losses count as infinite where they have hardly any mass: they would stretch the grid."""
+    """Return a pair whose largest losses, of hardly any mass, count as infinite: they would stretch the grid."""
     above = np.cumsum(pair.masses[::-1])
     rare = int(np.searchsorted(above, _CUT / number))
     if not rare:
@@ -247,25 +247,25 @@ def _without_rare(pair: Pair, number: int) -> Pair:
 
 
 def _choose_step(pairs: Sequence[tuple[Pair, int]]) -> float:
-    """A step with so few digits that the points of the grid between losses are exact. Nothing else need be exact."""
-    lively = [(pair, number) for pair, number in pairs if pair.losses.size]
-    if not lively:
+    """Return a step with few enough digits that points of the grid are exact doubles. Nothing else must be exact."""
+    random = [(pair, number) for pair, number in pairs if pair.losses.size]
+    if not random:
         return 1.0
-    points = min(max(_FEWEST, int(_PER_ROOT * math.sqrt(len(lively)))), _MOST)
-    step = _width(lively) / points
+    points = min(max(_MIN_POINTS, int(_POINTS_PER_ROOT * math.sqrt(len(random)))), _MAX_POINTS)
+    step = _width(random) / points
     # the loss that contributes most to the variance of the sum comes to lie on the grid
-    weights = [number * pair.masses * pair.losses**2 for pair, number in lively]
-    main = max(range(len(lively)), key=lambda k: float(weights[k].max()))
-    loss = float(lively[main][0].losses[int(weights[main].argmax())])
+    weights = [number * pair.masses * pair.losses**2 for pair, number in random]
+    largest = max(range(len(random)), key=lambda k: float(weights[k].max()))
+    loss = float(random[largest][0].losses[int(weights[largest].argmax())])
     step = loss / math.ceil(loss / step) if loss > step else loss * 2.0 ** math.floor(math.log2(step / loss))
-    points = max(_LONGEST, *(int(pair.losses.max() / step) for pair, _ in lively)) + 2
+    points = max(_COARSEN_POINTS, *(int(pair.losses.max() / step) for pair, _ in random)) + 2
     digits = 52 - points.bit_length()
     mantissa, exponent = math.frexp(step)
     return math.ldexp(math.ceil(math.ldexp(mantissa, digits)), exponent - digits)
 
 
 def _width(pairs: Sequence[tuple[Pair, int]]) -> float:
-    """About how wide a range the sum of the losses takes, but for a mass of 2^-80 on either side (Chernoff)."""
+    """Return the approximate width of the sum of the losses, except for a mass of 2^-80 on either side (Chernoff)."""
     losses = np.concatenate([part for pair, _ in pairs for part in (-pair.losses, [0.0], pair.losses)])
     masses = np.concatenate([part for pair, _ in pairs for part in (pair.mirrored, [pair.centre], pair.masses)])
     sizes = np.array([2 * pair.losses.size + 1 for pair, _ in pairs])
@@ -289,34 +289,34 @@ def _width(pairs: Sequence[tuple[Pair, int]]) -> float:
 
 
 def _finer(pair: Pair, step: float) -> float:
-    """The step, halved until it is fine for the losses of this pair, unless they would have too many points."""
+    """Return the step, halved until it is fine enough for the losses of this pair, within the number of points."""
     mean = float(np.sum((pair.masses - pair.mirrored) * pair.losses))
     square = float(np.sum((pair.masses + pair.mirrored) * pair.losses**2))
-    fine = max(_FINE * math.sqrt(max(square - mean**2, 0.0)), 2 * float(pair.losses.max()) / _LONGEST)
+    fine = max(_INITIAL_STEP * math.sqrt(max(square - mean**2, 0.0)), 2 * float(pair.losses.max()) / _COARSEN_POINTS)
     return step * 2.0 ** min(0, math.floor(math.log2(fine / step)))
 
 
 def _on_grid(pair: Pair, step: float) -> LossSum:
-    """The loss of a pair on the grid."""
+    """Return the loss of a pair on the grid."""
     losses, centre = pair.losses, pair.centre
     above = np.ceil(losses / step) * step - losses
     near = (above > 0) & (above <= losses * _NEAR)
     losses = np.where(near, losses + above, losses)
-    added = float(np.sum(pair.mirrored[near] * above[near])) * (1 + 2.0**-40)
+    shift_mass = float(np.sum(pair.mirrored[near] * above[near])) * (1 + 2.0**-40)
     if near.any():
-        centre = (centre + added) * (1 + 2.0**-50)
-    places, masses, exact = _split(
+        centre = (centre + shift_mass) * (1 + 2.0**-50)
+    points, masses, exact = _split(
         np.concatenate([-losses, [0.0], losses]), np.concatenate([pair.mirrored, [centre], pair.masses]), step
     )
-    start = int(places.min())
-    grid: FloatArray = np.bincount(places - start, masses).astype(float) * (1 + (masses.size + 64) * 2.0**-52)
+    start = int(points.min())
+    grid: FloatArray = np.bincount(points - start, masses).astype(float) * (1 + (masses.size + 64) * 2.0**-52)
     return LossSum(
         step,
         start,
         grid,
         pair.infinite,
         relative=(2 * masses.size + 512) * 2.0**-52,
-        cut=added + float(pair.mirrored @ pair.losses) * 2.0**-49,
+        cut=shift_mass + float(pair.mirrored @ pair.losses) * 2.0**-49,
         widths=pair.gap + (0.0 if exact else step),
         squares=(pair.gap + (0.0 if exact else step)) ** 2,
         shift=float(above[near].max(initial=0.0)),
@@ -324,12 +324,12 @@ def _on_grid(pair: Pair, step: float) -> LossSum:
 
 
 def _split(losses: FloatArray, masses: FloatArray, step: float) -> tuple[np.ndarray, FloatArray, bool]:
-    """Each mass on the points of the grid around its loss, keeping the mean of e^-loss."""
-    place = np.floor(losses / step)
-    place += (losses - place * step >= step).astype(float) - (losses - place * step < 0)
-    over = losses - place * step
+    """Return the masses split between the points of the grid around their losses, keeping the mean of e^-loss."""
+    point = np.floor(losses / step)
+    point += (losses - point * step >= step).astype(float) - (losses - point * step < 0)
+    over = losses - point * step
     up = masses * (np.expm1(-over) / np.expm1(-step)) * (1 + 2.0**-46)
     down = masses * (np.expm1(step - over) / np.expm1(step)) * (1 + 2.0**-46)
     inside = over > 0
-    places = np.concatenate([place, place[inside] + 1]).astype(np.int64)
-    return places, np.concatenate([down, up[inside]]), not bool(inside.any())
+    points = np.concatenate([point, point[inside] + 1]).astype(np.int64)
+    return points, np.concatenate([down, up[inside]]), not bool(inside.any())

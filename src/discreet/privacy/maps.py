@@ -11,19 +11,19 @@ from ..exact.base import Kernel
 from ..exact.lattice import Lattice
 from ..exact.tables import Table
 from ..spaces import Grid
-from .evidence import Bounds, Rows
+from .evidence import Bounds, RowPairs
 from .lattice import TOLERANCE, MetricBounds, metric_lattice, metric_table
 from .pairs import distance_groups, grouped_delta, grouped_event
 from .views import whole
 from .witness import Witness
 
-#: Up to this many cells the interval is made as narrow as doubles allow; beyond it, a little wider for speed.
-MOST_CELLS = 10_000
+#: Maximum number of cells whose interval is as narrow as doubles allow; on larger maps it is wider, for speed.
+MAX_PRECISE_CELLS = 10_000
 
 
 @dataclass(frozen=True)
 class MapEvidence:
-    """All pairs of cells of a map, per unit of distance: an interval that contains the least epsilon."""
+    """The comparison of all pairs of cells, per unit of distance: an interval that contains the least epsilon."""
 
     kernel: Kernel
     grid: Grid
@@ -31,12 +31,12 @@ class MapEvidence:
     @cached_property
     def _bounds(self) -> MetricBounds:
         if isinstance(self.kernel, Lattice):
-            return metric_lattice(self.kernel, self.grid, 0.0 if self.grid.size <= MOST_CELLS else TOLERANCE)
+            return metric_lattice(self.kernel, self.grid, 0.0 if self.grid.size <= MAX_PRECISE_CELLS else TOLERANCE)
         return metric_table(self.kernel.table(), self.grid)
 
     @property
     def tight(self) -> bool:
-        """Whether the interval is so narrow that its upper end may be called the least epsilon."""
+        """True if the interval is so narrow that its upper end may be called the least epsilon."""
         return self._bounds.upper <= self._bounds.lower * (1 + 1e-9)
 
     def epsilon_bounds(self) -> Bounds | None:
@@ -61,7 +61,7 @@ class MapEvidence:
         return self.kernel.table()
 
     @cached_property
-    def _groups(self) -> list[tuple[int, Rows]]:
+    def _groups(self) -> list[tuple[int, RowPairs]]:
         return distance_groups(whole(self._table), self.grid)
 
     def delta_bounds(self, epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:

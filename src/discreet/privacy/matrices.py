@@ -1,4 +1,4 @@
-"""Reading somebody else's matrix: its decimals are taken as they are."""
+"""Reading a user's matrix: its decimals are exact numbers."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ class Names:
 
     @cached_property
     def labels(self) -> tuple[str | int, ...]:
-        """The names of the rows, unless there are none or they are consecutive numbers."""
+        """The names of the rows; empty if they have none or are numbered consecutively."""
         return () if not self.rows or are_consecutive(self.rows) else self.rows
 
-    def inputs(self, rows: int, asked: Space | None = None) -> Space:
-        """Return the space of the rows: the one asked for, whose order names must have, or else labels or counts."""
-        if asked is None:
+    def inputs(self, rows: int, space: Space | None = None) -> Space:
+        """Return the space of the rows: the given one, whose order names must have, or else labels or counts."""
+        if space is None:
             return Labels(self.labels) if self.labels else Counts(rows - 1)
-        if self.labels and asked.size == rows:
-            _refuse_other_order(asked, self.labels)
-        return asked
+        if self.labels and space.size == rows:
+            _refuse_other_order(space, self.labels)
+        return space
 
     def outputs(self, columns: int, inputs: Space) -> Space:
-        """Return the space of the columns: labels where the rows are, else that of the rows if it fits, else counts."""
+        """Return the space of the columns: labels if rows have labels, else that of the rows if it fits, or counts."""
         if self.labels and self.columns and not are_consecutive(self.columns):
             return Labels(self.columns)
         return inputs if inputs.size == columns else Counts(columns - 1)
 
     def notes(self, inputs: Space, outputs: Space | None) -> tuple[str, ...]:
-        """Say how the names of rows and columns were understood, where that is not as they read."""
+        """Return notes on how the names of rows and columns were read, where that is not obvious."""
         rows: tuple[str, ...] = ()
         if self.labels:
             rows = (
@@ -73,32 +73,31 @@ class Names:
 
 @dataclass(frozen=True, eq=False)
 class MatrixTable(Table):
-    """The exact table of somebody's matrix, with the names of its rows and columns.
+    """The exact table of a user's matrix, with the names of its rows and columns.
 
     Attributes
     ----------
     decimal
-        Whether it was written in decimals. Its privacy is judged exactly, as the decimals stand. Equalities that
-        decimals can only show rounded, such as P[0, 0] = P[1, 1] = 1/3, are for whoever checks properties to forgive.
+        True if its entries were decimals. Its privacy is judged exactly for these decimals. Equalities that decimals
+        can only show rounded, such as P[0, 0] = P[1, 1] = 1/3, are checked with a tolerance.
     names
-        Of its rows and columns, as a data frame or a file has them.
+        The names of its rows and columns in a data frame or a file.
     """
 
     decimal: bool = False
     names: Names = Names()
 
 
-#: Rows whose sum is further from one than this are not distributions.
+#: Largest distance from one of the sum of a row that is read as a distribution.
 ROW_TOLERANCE = 1e-6
 
 
 def read_matrix(matrix: object) -> tuple[MatrixTable, tuple[str, ...]]:
-    """An exact table from a row-stochastic matrix, and what had to be said about it.
+    """Return an exact table from a row-stochastic matrix, and notes about it.
 
-    A float stands for its shortest decimal (0.1 is 1/10), text and fractions for themselves. A row that adds up to
-    one only within 1e-6 is divided by its sum, and a note says so; a row further off is refused. Without a single
-    fraction (1/3 as text, a Fraction) the matrix is one of decimals. The index and the columns of a data frame are its
-    names.
+    A float stands for its shortest decimal (0.1 is 1/10); text and fractions are exact. A row that adds up to one only
+    within 1e-6 is divided by its sum, with a note; a row further off is refused. A matrix without a single fraction
+    (1/3 as text, a Fraction) counts as one of decimals. The index and the columns of a data frame are its names.
     """
     if isinstance(matrix, np.ma.MaskedArray):
         raise WrongType("a matrix must not be masked.", "Fill or drop the masked entries first.")
@@ -164,7 +163,7 @@ def _names(labels: Any, size: int) -> tuple[str | int, ...]:
 
 
 def are_consecutive(names: Sequence[str | int]) -> bool:
-    """Return whether names are whole numbers, each one above the one before: 0, 1, 2 or "5", "6", "7.0"."""
+    """Return whether names are consecutive whole numbers: 0, 1, 2 or "5", "6", "7.0"."""
     texts = [str(name).strip() for name in names]
     if not all(re.fullmatch(r"-?\d{1,18}(\.0+)?", text) for text in texts):
         return False
@@ -172,13 +171,13 @@ def are_consecutive(names: Sequence[str | int]) -> bool:
 
 
 def _renamed(names: tuple[str | int, ...], space: Space | None) -> str:
-    """Say what names stand for, unless they are those of the values of a space."""
+    """Return the values that names were read as, in words; nothing if they are the names of the values of the space."""
     if space is None or space.size != len(names):
         return ""
-    given, taken = [str(name) for name in names], [str(space.value(place)) for place in range(len(names))]
-    if given == taken:
+    labels, values = [str(name) for name in names], [str(space.value(place)) for place in range(len(names))]
+    if labels == values:
         return ""
-    return f"named {first_of(given)}: they were taken as {first_of(taken)}"
+    return f"named {first_of(labels)}: they were taken as {first_of(values)}"
 
 
 def names_of(table: Table) -> Names:
@@ -188,8 +187,8 @@ def names_of(table: Table) -> Names:
 
 def _refuse_other_order(space: Space, names: tuple[str | int, ...]) -> None:
     values = [str(space.value(i)) for i in range(len(names))]
-    given = [str(name) for name in names]
-    if values != given and sorted(values) == sorted(given):
+    labels = [str(name) for name in names]
+    if values != labels and sorted(values) == sorted(labels):
         raise InvalidInput(
             "the rows have the names of the values of the space, in another order.",
             "Sort the rows as the values of the space are.",
@@ -198,7 +197,7 @@ def _refuse_other_order(space: Space, names: tuple[str | int, ...]) -> None:
 
 
 def has_fractions(array: Any) -> bool:
-    """Whether an entry is a fraction, or text written as one; decimals and whole numbers are not."""
+    """Return whether an entry is a fraction, also as text; decimals and whole numbers are not."""
     if array.dtype.kind not in "OUS":
         return False
     return any(
@@ -211,24 +210,24 @@ def has_fractions(array: Any) -> bool:
 def _decimal_weights(array: Any) -> tuple[list[int], Any, int]:
     distinct, codes = np.unique(array, return_inverse=True)
     decimals = [Decimal(str(v)).as_tuple() for v in distinct]  # the shortest that rounds to v in its own precision
-    places = max(0, *(-int(d.exponent) for d in decimals))
+    decimal_places = max(0, *(-int(d.exponent) for d in decimals))
     weights = []
     for d in decimals:
         digits = int("".join(map(str, d.digits))) * (-1 if d.sign else 1)
-        weights.append(digits * 10 ** (places + int(d.exponent)))
-    return weights, codes.reshape(array.shape), 10**places
+        weights.append(digits * 10 ** (decimal_places + int(d.exponent)))
+    return weights, codes.reshape(array.shape), 10**decimal_places
 
 
 def _exact_weights(array: Any) -> tuple[list[int], Any, int]:
     number: dict[Fraction, int] = {}
     codes = np.empty(array.shape, np.int64)
-    for place, value in np.ndenumerate(array):
-        what = f"the probability at row {place[0]}, column {place[1]}"
+    for entry, value in np.ndenumerate(array):
+        label = f"the probability at row {entry[0]}, column {entry[1]}"
         if isinstance(value, bytes):
             value = value.decode("ascii", "replace")
         elif isinstance(value, str | float | np.floating):
             value = str(value)  # a float by its decimals
-        exact = as_fraction(value, what)
-        codes[place] = number.setdefault(exact, len(number))
+        exact = as_fraction(value, label)
+        codes[entry] = number.setdefault(exact, len(number))
     one = lcm(*(p.denominator for p in number))
     return [p.numerator * (one // p.denominator) for p in number], codes, one

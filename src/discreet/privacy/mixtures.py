@@ -1,4 +1,4 @@
-"""Maps whose law is an exponential of the distance, proved by comparison: one look at each weight.
+"""Bounds of epsilon on maps by comparison with an exponential law, from one look at each weight.
 
 For any positive measure mu on the plane, the law with weights ``integral of e^(-k |v|) d mu(v)`` over the displacements
 v that lead to a report is k-metric-private, k per step of the grid: by the triangle inequality every term changes by at
@@ -6,9 +6,9 @@ most e^(k d) when the truth moves by d, and so does every sum of terms, clamped 
 lattice lie within factors e^low and e^high of such a law, its epsilon is at most ``k + high - low``, because two
 different truths are at least one step apart.
 
-Nothing is taken from whoever built the lattice: k is read off its weights, and the comparison is summed up here.
-Where the law is another one, the factors differ and the bound says so; then
-:func:`~discreet.privacy.lattice.metric_lattice` looks at steps one by one.
+The judge takes nothing from the builder of the lattice: it reads k off the weights and sums up the comparison here.
+For other laws the factors differ, so that the bound is wide; then :func:`~discreet.privacy.lattice.metric_lattice`
+looks at steps one by one.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ import numpy as np
 from ..exact.arrays import FloatArray
 from ..exact.lattice import Lattice
 
-#: ``math.log`` of an integer of any length, and a product or sum of a few doubles, err by less than this, relatively.
+#: Largest relative error of ``math.log`` of an integer of any length, and of a product or sum of a few doubles.
 ROUNDING = 2.0**-50
 
-#: Sums over the lattice end where terms have fallen to about e^-REACH of the first; what is left out is bounded.
+#: Sums over the lattice end where terms have fallen to about e^-REACH of the first; the rest is bounded.
 REACH = 32.0
 
-#: Laws that fall more slowly than this per step are not compared: the sums would be long.
+#: Smallest rate per step of a law that is compared: with a smaller one the sums would be long.
 SMALLEST_RATE = 1 / 250
 
-#: At most this many terms are held at once.
-MOST_TERMS = 1 << 20
+#: Maximum number of terms in memory at a time.
+TERMS_PER_BLOCK = 1 << 20
 
 
 def mixture_bound(kernel: Lattice) -> float | None:
-    """An upper bound of epsilon per step of the grid, from the comparison with ``e^(-k distance)``.
+    """Return an upper bound of epsilon per step of the grid, from the comparison with ``e^(-k distance)``.
 
     Parameters
     ----------
@@ -44,15 +44,15 @@ def mixture_bound(kernel: Lattice) -> float | None:
     Returns
     -------
     float or None
-        None where the comparison says nothing: a map of fewer than three rows or columns, weights of zero, or weights
+        None if the comparison does not apply: a map of fewer than three rows or columns, weights of zero, or weights
         that hardly fall along the first row.
     """
     rows, cols = kernel.rows, kernel.cols
     if kernel.border != "remap" or min(rows, cols) < 3 or min(kernel.palette) == 0:
         return None
     logs = np.array([math.log(w) for w in kernel.palette])[kernel.codes]
-    alone = cols - 2  # the longest displacement that stands for itself only
-    rate = float(logs[0, 0] - logs[0, alone]) / alone
+    longest = cols - 2  # the longest displacement that is not merged with others
+    rate = float(logs[0, 0] - logs[0, longest]) / longest
     if not rate > SMALLEST_RATE:
         return None
     reference, error, missing = _reference(rows, cols, rate)
@@ -63,9 +63,9 @@ def mixture_bound(kernel: Lattice) -> float | None:
 
 
 def _reference(rows: int, cols: int, rate: float) -> tuple[FloatArray, float, float]:
-    """The logarithms of the weights of e^(-rate distance), where the last row and column stand for all beyond.
+    """Return the logarithms of the weights of e^(-rate distance); the last row and column include all beyond.
 
-    Returns them, how many times ROUNDING they err by at most, and the largest share that the sums leave out.
+    Returns them, their largest error in multiples of ROUNDING, and the largest share that the sums leave out.
     """
     distance = np.hypot.outer(np.arange(rows), np.arange(cols))
     longest = float(distance[-1, -1]) + REACH / rate
@@ -90,12 +90,12 @@ def _reference(rows: int, cols: int, rate: float) -> tuple[FloatArray, float, fl
 
 
 def _sums(across: FloatArray, along: FloatArray, rate: float) -> tuple[FloatArray, FloatArray]:
-    """For each place across, the sum over the places along of e^(-rate (distance - that of the first)).
+    """Return, for each point across, the sum over the points along of e^(-rate (distance - that of the first)).
 
-    And a bound of what is left out: from the last term on, each is smaller by at least the ratio of the last two.
+    Returns also a bound of the omitted rest: from the last term on, each shrinks by at least the ratio of the last two.
     """
     sums, last = np.empty(len(across)), np.empty(len(across))
-    height = max(1, MOST_TERMS // len(along))
+    height = max(1, TERMS_PER_BLOCK // len(along))
     squares = along**2
     for start in range(0, len(across), height):
         part = slice(start, start + height)

@@ -20,7 +20,7 @@ from ..spaces import Counts, Grid, Integers, Labels, ProductSpace, Space
 
 NOTIONS = ("central", "local", "metric")
 
-#: What an epsilon is between, or per what.
+#: The pairs that an epsilon compares, or its unit of distance, in words.
 BETWEEN = {
     "central": "between adjacent counts",
     "local": "between any two truths",
@@ -29,12 +29,12 @@ BETWEEN = {
 
 
 def unless_central(notion: str) -> str:
-    """The same behind an epsilon, where it is not the usual one, between adjacent counts."""
+    """Return these words to put after an epsilon; none for the central notion, which is the usual one."""
     return "" if notion == "central" else f" {BETWEEN[notion]}"
 
 
 def between(notion: str, space: Space) -> str:
-    """Return what an epsilon is between, or per what, for the values of this space."""
+    """Return the words for the pairs that an epsilon compares among the values of this space."""
     if notion != "central" or isinstance(space, Counts | Integers):
         return BETWEEN[notion]
     return "between any two labels" if type(space) is Labels else f"between adjacent {space.noun}s"

@@ -1,4 +1,4 @@
-"""Which pairs of truths a notion looks at, for each kind of kernel, and what they show."""
+"""The pairs of truths that a notion compares, for each kind of kernel, and the evidence from them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..exact.rationals import at_most_exp, exp_bounds, log_bounds
 from ..exact.tables import Table
 from ..spaces import Labels, Space
 from . import views
-from .evidence import Bounds, Rows, column_extremes, delta_bounds
+from .evidence import Bounds, RowPairs, column_extremes, delta_bounds
 from .witness import Witness
 
-#: Divergences over all pairs are computed up to this many places (pairs times reports).
-MOST_PLACES = 2_000_000_000
+#: Maximum work of divergences over all pairs: pairs times reports.
+MAX_COMPARISONS = 2_000_000_000
 
-#: Tables of clamped noise are written out for the local notion up to this many truths.
-MOST_TRUTHS = 1200
+#: Maximum number of truths in a table of clamped noise for the local notion.
+MAX_TRUTHS = 1200
 
 _NOTHING: Bounds = (Fraction(0), Fraction(0))
 
@@ -47,18 +47,18 @@ class Evidence(Protocol):
 
 
 @dataclass(frozen=True)
-class Compared:
+class PairEvidence:
     """Pairs of rows that the notion compares at the same epsilon (central and local).
 
     ``exact=False`` takes the float screen with its error bound instead of deciding in integers.
     """
 
-    parts: tuple[Rows, ...]
+    parts: tuple[RowPairs, ...]
     exact: bool = True
     #: For the metric notion at one distance: the epsilon of the notion is that of the pairs divided by it.
     distance: Fraction = Fraction(1)
-    #: The parts whose divergence must be looked at, where the pairs with the largest ratio are not enough.
-    divergence: tuple[Rows, ...] | None = None
+    #: The parts whose divergence decides, if the pairs with the largest ratio are not enough.
+    divergence: tuple[RowPairs, ...] | None = None
 
     @cached_property
     def _worst(self) -> Witness:
@@ -77,11 +77,11 @@ class Compared:
     @cached_property
     def _screened(self) -> Bounds | None:
         """Bounds of the largest log ratio from floats alone."""
-        found = [rows.log_ratio_screen for rows in self.parts]
-        if any(math.isinf(best) for best, _ in found):
+        screens = [rows.log_ratio_screen for rows in self.parts]
+        if any(math.isinf(best) for best, _ in screens):
             return None
-        low = max(Fraction(best) - Fraction(error) for best, error in found)
-        return max(low, Fraction(0)), max(Fraction(best) + Fraction(error) for best, error in found)
+        low = max(Fraction(best) - Fraction(error) for best, error in screens)
+        return max(low, Fraction(0)), max(Fraction(best) + Fraction(error) for best, error in screens)
 
     def epsilon_bounds(self) -> Bounds | None:
         if self.exact:
@@ -99,7 +99,7 @@ class Compared:
         return bounds is not None and bounds[1] <= epsilon
 
     @property
-    def _diverging(self) -> list[Rows]:
+    def _diverging(self) -> list[RowPairs]:
         parts = list(self.parts if self.divergence is None else self.divergence)
         if not parts:
             raise Unsupported(
@@ -112,9 +112,9 @@ class Compared:
         if self.exact:
             return delta_bounds(self._diverging, epsilon * self.distance, bits)
         low, _ = exp_bounds(epsilon * self.distance, bits)
-        found = [rows.divergence_screen(low) for rows in self._diverging]
-        least = max(Fraction(best) - Fraction(error) for best, error in found)
-        most = max(Fraction(best) + Fraction(error) for best, error in found)
+        screens = [rows.divergence_screen(low) for rows in self._diverging]
+        least = max(Fraction(best) - Fraction(error) for best, error in screens)
+        most = max(Fraction(best) + Fraction(error) for best, error in screens)
         return (max(least, Fraction(0)), min(most, Fraction(1))), None
 
     def single_event_bounds(self, epsilon: Fraction) -> Bounds:
@@ -125,9 +125,9 @@ class Compared:
 
 @dataclass(frozen=True)
 class Distances:
-    """The metric notion on a line: the largest ratio per distance is that of a step, divergences need all pairs."""
+    """The metric notion on a line: the largest ratio per distance is that of one step; divergences need all pairs."""
 
-    nearest: Compared
+    nearest: PairEvidence
     kernel: Table | Noise
     space: Space
 
@@ -144,7 +144,7 @@ class Distances:
         return self.nearest.holds(epsilon)
 
     @cached_property
-    def _groups(self) -> list[tuple[int, Rows]]:
+    def _groups(self) -> list[tuple[int, RowPairs]]:
         if isinstance(self.kernel, Noise) and self.kernel.clamp != self.kernel.truths:  # reports without end
             low, high = self.kernel.truths
             assert low is not None and high is not None
@@ -158,8 +158,8 @@ class Distances:
         return grouped_event(self._groups, self.space.unit, epsilon)
 
 
-def distance_groups(view: views.View, space: Space) -> list[tuple[int, Rows]]:
-    """All pairs of truths, grouped by their squared distance."""
+def distance_groups(view: views.View, space: Space) -> list[tuple[int, RowPairs]]:
+    """Return all pairs of truths, grouped by their squared distance."""
     rows, columns = view.table.shape
     refuse_many_pairs(rows, columns)
     first, second = np.triu_indices(rows, 1)
@@ -167,13 +167,13 @@ def distance_groups(view: views.View, space: Space) -> list[tuple[int, Rows]]:
     order = np.argsort(squared, kind="stable")
     values, starts = np.unique(squared[order], return_index=True)
     return [
-        (int(k), Rows(view, first[chunk], second[chunk], space.noun))
+        (int(k), RowPairs(view, first[chunk], second[chunk], space.noun))
         for k, chunk in zip(values, np.split(order, starts[1:]), strict=True)
     ]
 
 
 def exponent_bounds(epsilon: Fraction, unit: Fraction, squared: int, bits: int = 128) -> Bounds:
-    """Bounds of epsilon * unit * sqrt(squared)."""
+    """Return bounds of epsilon * unit * sqrt(squared)."""
     scale = 1 << (bits + 64)
     low = math.isqrt(squared * scale * scale)
     high = low if low * low == squared * scale * scale else low + 1
@@ -181,9 +181,9 @@ def exponent_bounds(epsilon: Fraction, unit: Fraction, squared: int, bits: int =
 
 
 def grouped_delta(
-    groups: list[tuple[int, Rows]], unit: Fraction, epsilon: Fraction, bits: int
+    groups: list[tuple[int, RowPairs]], unit: Fraction, epsilon: Fraction, bits: int
 ) -> tuple[Bounds, Witness | None]:
-    """The largest divergence when truths at distance d are compared at epsilon * d."""
+    """Return the largest divergence when truths at distance d are compared at epsilon * d."""
     worst: tuple[Bounds, Witness | None] = (_NOTHING, None)
     for squared, rows in groups:
         low, high = exponent_bounds(epsilon, unit, squared, bits)
@@ -195,8 +195,8 @@ def grouped_delta(
     return worst
 
 
-def grouped_event(groups: list[tuple[int, Rows]], unit: Fraction, epsilon: Fraction) -> Bounds:
-    """The largest single-report excess when truths at distance d are compared at epsilon * d."""
+def grouped_event(groups: list[tuple[int, RowPairs]], unit: Fraction, epsilon: Fraction) -> Bounds:
+    """Return the largest single-report excess when truths at distance d are compared at epsilon * d."""
     low_best, high_best = _NOTHING
     for squared, rows in groups:
         low, high = exponent_bounds(epsilon, unit, squared)
@@ -206,7 +206,7 @@ def grouped_event(groups: list[tuple[int, Rows]], unit: Fraction, epsilon: Fract
 
 
 def refuse_many_pairs(rows: int, columns: int) -> None:
-    if rows * (rows - 1) // 2 * columns > MOST_PLACES:
+    if rows * (rows - 1) // 2 * columns > MAX_COMPARISONS:
         raise Unsupported(
             f"comparing all pairs of {rows} truths over {columns} reports is too much work.",
             "Ask for the central notion, or for epsilon only.",
@@ -217,18 +217,18 @@ def refuse_many_pairs(rows: int, columns: int) -> None:
 
 
 def of_table(table: Table, space: Space, notion: str, exact: bool) -> Evidence:
-    """A table as it stands."""
+    """Return the evidence of a table."""
     view = views.whole(table)
     if isinstance(space, Labels):
         notion = "local"  # labels are all at distance one
     if notion == "local":
         rows, columns = table.shape
-        extremes = Rows(view, *column_extremes(table), noun=space.noun)
-        if rows * (rows - 1) // 2 * columns <= MOST_PLACES:
-            everything: tuple[Rows, ...] = (Rows(view, *np.triu_indices(rows, 1), noun=space.noun),)
+        extremes = RowPairs(view, *column_extremes(table), noun=space.noun)
+        if rows * (rows - 1) // 2 * columns <= MAX_COMPARISONS:
+            everything: tuple[RowPairs, ...] = (RowPairs(view, *np.triu_indices(rows, 1), noun=space.noun),)
         else:
             everything = ()
-        return Compared((extremes,), exact, divergence=everything)
+        return PairEvidence((extremes,), exact, divergence=everything)
     neighbours = space.neighbours()
     if neighbours is None:
         raise Unsupported(
@@ -236,7 +236,7 @@ def of_table(table: Table, space: Space, notion: str, exact: bool) -> Evidence:
             argument="notion",
             given=notion,
         )
-    adjacent = Compared((Rows(view, *neighbours, noun=space.noun),), exact)
+    adjacent = PairEvidence((RowPairs(view, *neighbours, noun=space.noun),), exact)
     if notion == "central":
         return adjacent
     # On a line every pair is joined by steps of one, so the largest log ratio per unit is that of a step.
@@ -244,26 +244,26 @@ def of_table(table: Table, space: Space, notion: str, exact: bool) -> Evidence:
 
 
 def of_response(kernel: Response | Projective, space: Space, notion: str, exact: bool) -> Evidence:
-    """Any two truths look alike, so one pair tells everything; for the metric notion, the nearest pair."""
+    """Return the evidence of one pair of truths: all pairs are alike. For the metric notion it is the nearest one."""
     view = views.of_response(kernel) if isinstance(kernel, Response) else views.of_projective(kernel)
-    rows = Rows(view, np.array([0]), np.array([1]), space.noun)
+    rows = RowPairs(view, np.array([0]), np.array([1]), space.noun)
     nearest = space.unit if notion == "metric" else Fraction(1)
-    return Compared((rows,), exact, distance=nearest)
+    return PairEvidence((rows,), exact, distance=nearest)
 
 
 def of_noise(kernel: Noise, space: Space, notion: str, exact: bool) -> Evidence:
-    """Noise: by views near the landmarks; between any two truths, by the table or by the shape of the law."""
+    """Return the evidence of noise: views near the landmarks; for the local notion the table or the law's shape."""
     if notion == "local":
         return _noise_between_any(kernel, space, exact)
     parts = []
     for view in views.of_noise(kernel):
         lower = np.arange(len(view.truths) - 1)
-        parts.append(Rows(view, lower, lower + 1, space.noun))
-    adjacent = Compared(tuple(parts), exact)
-    if notion == "metric" and space.size is not None and space.size <= MOST_TRUTHS:
+        parts.append(RowPairs(view, lower, lower + 1, space.noun))
+    adjacent = PairEvidence(tuple(parts), exact)
+    if notion == "metric" and space.size is not None and space.size <= MAX_TRUTHS:
         return Distances(adjacent, kernel, space)
     if notion == "metric":
-        return Compared(tuple(parts), exact, divergence=())
+        return PairEvidence(tuple(parts), exact, divergence=())
     return adjacent
 
 
@@ -271,30 +271,30 @@ def _noise_between_any(kernel: Noise, space: Space, exact: bool) -> Evidence:
     low, high = kernel.truths
     if low is None or high is None:
         return Unlimited(kernel)
-    if isinstance(kernel.law, GeometricTails) and not kernel.own and _at_the_ends(kernel):
+    if isinstance(kernel.law, GeometricTails) and not kernel.first_laws and _at_the_ends(kernel):
         return FarEnds(kernel, space)
-    if high - low < MOST_TRUTHS:
-        return _written_out(kernel, space, exact)
+    if high - low < MAX_TRUTHS:
+        return _full_table(kernel, space, exact)
     return _out_of_reach(kernel, low, high)
 
 
 def _at_the_ends(kernel: Noise) -> bool:
-    """Whether reports are clamped, if at all, to the ends of the range of truths."""
+    """Return whether reports are clamped, if at all, to the ends of the range of truths."""
     return all(end is None or end == truth for end, truth in zip(kernel.clamp, kernel.truths, strict=True))
 
 
-def _written_out(kernel: Noise, space: Space, exact: bool = True) -> Compared:
-    """Every pair of truths of a range that is not too wide."""
+def _full_table(kernel: Noise, space: Space, exact: bool = True) -> PairEvidence:
+    """Return the evidence of every pair of truths, for a range that is not too wide."""
     low, high = kernel.truths
     assert low is not None and high is not None
     view = views.of_noise_range(kernel, low, high)
-    extremes = Rows(view, *column_extremes(view.table), noun=space.noun)
-    every = Rows(view, *np.triu_indices(len(view.truths), 1), noun=space.noun)
-    return Compared((extremes,), exact, divergence=(every,))
+    extremes = RowPairs(view, *column_extremes(view.table), noun=space.noun)
+    every = RowPairs(view, *np.triu_indices(len(view.truths), 1), noun=space.noun)
+    return PairEvidence((extremes,), exact, divergence=(every,))
 
 
-def _out_of_reach(kernel: Noise, low: int, high: int) -> Apart:
-    """A wide range with bounded noise: some report of one end cannot come from the other."""
+def _out_of_reach(kernel: Noise, low: int, high: int) -> ImpossibleReport:
+    """Return the evidence of bounded noise on a wide range: some report of one end is impossible at the other."""
     for near, far in ((low, high), (high, low)):
         for end in (*kernel.law_at(near).support, 0):
             report = near + (end or 0)
@@ -302,7 +302,7 @@ def _out_of_reach(kernel: Noise, low: int, high: int) -> Apart:
             report = report if kernel.clamp[1] is None else min(report, kernel.clamp[1])
             p, q = kernel.probability(near, report), kernel.probability(far, report)
             if p and not q:
-                return Apart(Witness(near, far, (report,), p, q))
+                return ImpossibleReport(Witness(near, far, (report,), p, q))
     raise Unsupported(
         f"comparing all pairs of {high - low + 1} truths is too much work for this noise.",
         f"Ask for {arg('notion', 'central')}, or for a smaller range.",
@@ -310,8 +310,8 @@ def _out_of_reach(kernel: Noise, low: int, high: int) -> Apart:
 
 
 @dataclass(frozen=True)
-class Apart:
-    """No finite epsilon: some report of one truth is impossible for another."""
+class ImpossibleReport:
+    """The evidence of an infinite epsilon: a report of one truth that is impossible for another."""
 
     witness: Witness
 
@@ -336,7 +336,7 @@ class Apart:
 
 @dataclass(frozen=True)
 class Unlimited:
-    """Noise on a range without end, between any two truths: far enough apart, they are told apart almost surely."""
+    """Noise on an infinite range, between any two truths: far apart, they are distinguished almost certainly."""
 
     kernel: Noise
 
@@ -347,7 +347,7 @@ class Unlimited:
         return None
 
     def ratio_witness(self) -> Witness:
-        """Two truths a hundred apart, for example: the ratio grows without bound with the distance."""
+        """Return two truths a hundred apart as an example: the ratio grows without bound with the distance."""
         low, high = self.kernel.truths
         near = low if low is not None else high - 100 if high is not None else 0
         report = near + 1  # not a clamped end
@@ -371,7 +371,7 @@ class FarEnds:
     With f = side (1 - ratio), the probability of the noise 1, a report is given with probability atom by its own truth
     and f ratio^(k-1) by a truth k away; at a clamped end with (1 + atom)/2 and side ratio^(k-1). The largest ratio of
     each kind of report is between the nearest and the furthest truth (or the truth itself, where the atom is small).
-    Powers with a million factors are not multiplied out: logarithms are.
+    Powers with a million factors are compared by their logarithms.
     """
 
     kernel: Noise
@@ -393,20 +393,20 @@ class FarEnds:
         """The ratios that may be largest, as a factor and a power of 1/ratio."""
         law, span = self._law, self._ends[1] - self._ends[0]
         free = self.kernel.clamp.count(None)
-        found = []
+        candidates = []
         if free:
-            found.append((Fraction(1), span))  # a report beyond a free end
+            candidates.append((Fraction(1), span))  # a report beyond a free end
         if free < 2:
-            found.append(((1 + law.atom) / 2 / law.side, span - 1))  # a clamped end
+            candidates.append(((1 + law.atom) / 2 / law.side, span - 1))  # a clamped end
         furthest = span if free else span - 1  # for a report that is not clamped, if there is one
         if furthest:
             first = law.side * (1 - law.ratio)
-            found += [(law.atom / first, furthest - 1), (first / law.atom, 0), (Fraction(1), furthest - 1)]
-        return found
+            candidates += [(law.atom / first, furthest - 1), (first / law.atom, 0), (Fraction(1), furthest - 1)]
+        return candidates
 
     @property
     def _impossible(self) -> bool:
-        """Whether a report is impossible from its own truth alone."""
+        """True if a report is impossible only at the truth equal to it."""
         return self._law.atom == 0 and (self._ends[1] - self._ends[0] > 1 or None in self.kernel.clamp)
 
     def epsilon_bounds(self) -> Bounds | None:
@@ -433,11 +433,11 @@ class FarEnds:
 
     @property
     def _wide(self) -> bool:
-        return self._ends[1] - self._ends[0] >= MOST_TRUTHS
+        return self._ends[1] - self._ends[0] >= MAX_TRUTHS
 
     @cached_property
-    def _table(self) -> Compared:
-        return _written_out(self.kernel, self.space)
+    def _table(self) -> PairEvidence:
+        return _full_table(self.kernel, self.space)
 
     def ratio_witness(self) -> Witness:
         if not self._wide:

@@ -24,15 +24,15 @@ from ..errors import InvalidInput, arg
 from ..exact.laws import Finite, power_bounds, scaled
 from ..exact.tables import Table
 
-#: Noise that reaches further is not made: its exact weights would have millions of digits.
+#: Largest reach of the noise: beyond it the exact weights would have millions of digits.
 LARGEST_REACH = 1_000
 
-#: Deltas are rounded up at this many bits.
+#: Bits to which deltas are rounded up.
 _BITS = 2_400
 
 
 def truncated_law(alpha: Fraction, reach: int) -> Finite:
-    """The truncated geometric law: c a^|z| for z = -D..D.
+    """Return the truncated geometric law: c a^|z| for z = -D..D.
 
     >>> truncated_law(Fraction(1, 2), 1).weights
     (1, 2, 1)
@@ -49,7 +49,7 @@ def truncated_law(alpha: Fraction, reach: int) -> Finite:
 
 
 def naming_delta(alpha: Fraction, reach: int) -> Fraction:
-    """``c a^D``: the probability that a group of one person is named, and the delta of one draw.
+    """Return ``c a^D``: the probability that a group of one person is named, and the delta of one draw.
 
     >>> naming_delta(Fraction(1, 2), 2)
     Fraction(1, 10)
@@ -58,7 +58,7 @@ def naming_delta(alpha: Fraction, reach: int) -> Fraction:
 
 
 def naming_delta_up(alpha: Fraction, reach: int) -> Fraction:
-    """:func:`naming_delta` rounded up in its last digits, so that powers of it can be written down."""
+    """Return :func:`naming_delta` rounded up in its last digits, so that its powers stay short."""
     _low, high = power_bounds(alpha, reach, _BITS)
     power = Fraction(high, 1 << _BITS)
     delta = power * (1 - alpha) / (1 + alpha - 2 * alpha * power)  # grows with the power
@@ -67,12 +67,12 @@ def naming_delta_up(alpha: Fraction, reach: int) -> Fraction:
 
 
 def lost_by_any(delta: Fraction, draws: int) -> Fraction:
-    """``1 - (1 - delta)^m``, the delta of m draws together, rounded up."""
+    """Return ``1 - (1 - delta)^m``, the delta of m draws together, rounded up."""
     return 1 - Fraction(power_bounds(1 - delta, draws, _BITS)[0], 1 << _BITS)
 
 
 def least_reach(alpha: Fraction, delta: Fraction, draws: int) -> int:
-    """The least D with which so many draws of one person have at most this delta: ``1 - (1 - c a^D)^m <= delta``.
+    """Return the least D for which m draws of one person have at most this delta: ``1 - (1 - c a^D)^m <= delta``.
 
     >>> from ..exact.rationals import read_alpha
     >>> least_reach(read_alpha(None, Fraction(1, 5)), Fraction(1, 10**8), 5)
@@ -105,30 +105,30 @@ def least_reach(alpha: Fraction, delta: Fraction, draws: int) -> int:
 
 
 def keep_probabilities(alpha: Fraction, reach: int) -> list[Fraction]:
-    """How likely a group of n = 0, 1, ... people is named, until that is certain: P(Z > D - n)."""
+    """Return the probabilities P(Z > D - n) that groups of n = 0, 1, ... people are named, up to certainty."""
     law = truncated_law(alpha, reach)
     return [law.upper(reach - n + 1) for n in range(2 * reach + 2)]
 
 
 def most_that_privacy_allows(alpha: Fraction, delta: Fraction, counts: int) -> list[Fraction]:
-    """The optimal recursion of Desfontaines, Voss, Gipson and Mandayam, from a group of nobody on.
+    """Return the largest probabilities that privacy allows, by the recursion of Desfontaines, Voss, Gipson, Mandayam.
 
     pi(n+1) = min(pi(n)/a + delta, 1 - a (1 - pi(n) - delta), 1).
 
     >>> [str(p) for p in most_that_privacy_allows(Fraction(1, 2), Fraction(1, 4), 4)]
     ['0', '1/4', '3/4', '1']
     """
-    found = [Fraction(0)]
-    while len(found) < counts:
-        last = found[-1]
-        found.append(min(last / alpha + delta, 1 - alpha * (1 - last - delta), Fraction(1)))
-    return found
+    probabilities = [Fraction(0)]
+    while len(probabilities) < counts:
+        last = probabilities[-1]
+        probabilities.append(min(last / alpha + delta, 1 - alpha * (1 - last - delta), Fraction(1)))
+    return probabilities
 
 
 def selection_table(alpha: Fraction, reach: int) -> Table:
-    """What is published of a group of n = 0..2D+1 people: withheld (column 0), or D+1, D+2, ..., 3D+1.
+    """Return the table of reports for groups of n = 0..2D+1 people: withheld (column 0), or D+1, D+2, ..., 3D+1.
 
-    It is written down for the judge, which knows nothing of the lemma: larger counts are shifts of the last one.
+    The judge checks it without the lemma: larger counts are shifts of the last one.
 
     >>> selection_table(Fraction(1, 2), 1).shape
     (4, 4)
@@ -136,6 +136,6 @@ def selection_table(alpha: Fraction, reach: int) -> Table:
     law = truncated_law(alpha, reach)
     rows = []
     for n in range(2 * reach + 2):
-        named = [law.probability(y - n) for y in range(reach + 1, 3 * reach + 2)]
-        rows.append([int(p * law.total) for p in (1 - sum(named), *named)])
+        reports = [law.probability(y - n) for y in range(reach + 1, 3 * reach + 2)]
+        rows.append([int(p * law.total) for p in (1 - sum(reports), *reports)])
     return Table.from_rows(rows)

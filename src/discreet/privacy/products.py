@@ -1,4 +1,4 @@
-"""Products: what independent reports of several values of one person give away together.
+"""Products: the privacy of independent reports of several values of one person.
 
 **Lemma.** Let each part report independently, and let R_k be the largest ratio ``P_k(y | x) / P_k(y | x')`` of part k
 over any two of its truths and any of its reports. Then the largest ratio of the product over any two tuples is
@@ -25,31 +25,31 @@ from .evidence import Bounds
 from .pairs import Evidence
 from .witness import Witness
 
-#: Logarithms of a ratio are worked out up to this many bits; longer ones are added up.
-MOST_BITS = 1 << 16
+#: Maximum length in bits of a ratio whose logarithm is computed; for longer ones the logarithms of the parts are added.
+MAX_RATIO_BITS = 1 << 16
 
 
 @dataclass(frozen=True)
 class ProductEvidence:
-    """The local notion for a product, from that of its parts.
+    """The evidence of a product under the local notion, from that of its parts.
 
     Attributes
     ----------
     kernel, parts
         The product, and the evidence of each part under the local notion.
-    written_out
-        The evidence of the table of all tuples, made when a delta is asked for.
+    table_evidence
+        A function that returns the evidence of the table of all tuples, for a delta.
     """
 
     kernel: Product
     parts: tuple[Evidence, ...]
-    written_out: Callable[[], Evidence]
+    table_evidence: Callable[[], Evidence]
 
     def ratio_bounds(self) -> Bounds | None:
-        found = [one.ratio_bounds() for one in self.parts]
-        if any(bounds is None for bounds in found):
+        bounds_of_parts = [one.ratio_bounds() for one in self.parts]
+        if any(bounds is None for bounds in bounds_of_parts):
             return None
-        ends = zip(*(bounds for bounds in found if bounds is not None), strict=True)
+        ends = zip(*(bounds for bounds in bounds_of_parts if bounds is not None), strict=True)
         low, high = (prod(end, start=Fraction(1)) for end in ends)
         return low, high
 
@@ -60,12 +60,12 @@ class ProductEvidence:
             ratio = (Fraction(0), Fraction(0))
         if ratio is None:
             return None
-        if ratio[0] == ratio[1] and ratio[1] > 0 and ratio[1].numerator.bit_length() <= MOST_BITS:
+        if ratio[0] == ratio[1] and ratio[1] > 0 and ratio[1].numerator.bit_length() <= MAX_RATIO_BITS:
             return log_bounds(ratio[1])
-        found = [one.epsilon_bounds() for one in self.parts]
-        if any(bounds is None for bounds in found):
+        bounds_of_parts = [one.epsilon_bounds() for one in self.parts]
+        if any(bounds is None for bounds in bounds_of_parts):
             return None
-        low, high = (sum(end, Fraction(0)) for end in zip(*(b for b in found if b is not None), strict=True))
+        low, high = (sum(end, Fraction(0)) for end in zip(*(b for b in bounds_of_parts if b is not None), strict=True))
         return low, high
 
     def holds(self, epsilon: Fraction) -> bool:
@@ -81,25 +81,25 @@ class ProductEvidence:
         return sums is not None and sums[1] <= epsilon
 
     def ratio_witness(self) -> Witness:
-        """The tuples and the report in which every part gives most away."""
-        found = [one.ratio_witness() for one in self.parts]
+        """Return the tuples and the report in which the ratio of every part is largest."""
+        witnesses = [one.ratio_witness() for one in self.parts]
         truths, reports = self.kernel.truths, self.kernel.reports
 
         def number(values: list[int], shape: tuple[int, ...]) -> int:
             return int(np.ravel_multi_index(tuple(values), shape))
 
         return Witness(
-            truth=number([one.truth for one in found], truths),
-            other=number([one.other for one in found], truths),
-            reports=(number([one.reports[0] for one in found], reports),),
-            probability=prod((one.probability for one in found), start=Fraction(1)),
-            other_probability=prod((one.other_probability for one in found), start=Fraction(1)),
+            truth=number([one.truth for one in witnesses], truths),
+            other=number([one.other for one in witnesses], truths),
+            reports=(number([one.reports[0] for one in witnesses], reports),),
+            probability=prod((one.probability for one in witnesses), start=Fraction(1)),
+            other_probability=prod((one.other_probability for one in witnesses), start=Fraction(1)),
             noun="combination",
-            alike=prod(len(one.reports) + one.alike for one in found) - 1,
+            alike=prod(len(one.reports) + one.alike for one in witnesses) - 1,
         )
 
     def delta_bounds(self, epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
-        return self.written_out().delta_bounds(epsilon, bits)
+        return self.table_evidence().delta_bounds(epsilon, bits)
 
     def single_event_bounds(self, epsilon: Fraction) -> Bounds:
-        return self.written_out().single_event_bounds(epsilon)
+        return self.table_evidence().single_event_bounds(epsilon)

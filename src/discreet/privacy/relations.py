@@ -12,12 +12,12 @@ class Relation:
     Attributes
     ----------
     change
-        What happened to one unit: "added or removed".
+        The change of one unit: "added or removed".
     moves
-        How often one change moves what a unit counts in: 1 where it joins or leaves, 2 where it does both. It is the
-        sensitivity of a count in which each unit counts once.
+        The number of moves in or out of a group in one change: 1 if a unit joins or leaves, 2 if it does both. It is
+        the sensitivity of a count in which each unit counts once.
     hides_presence
-        Whether readers cannot tell that a unit is in the table; otherwise how many there are is public.
+        True if readers cannot tell that a unit is in the table; otherwise the number of units is public.
     """
 
     change: str

@@ -1,12 +1,12 @@
-"""Spaces that users define: what they state is read once, checked and frozen before the judge uses it.
+"""User-defined spaces: their answers are read once, checked and frozen before the judge uses them.
 
 For the spaces of this package the judge uses lemmas: between counts every pair is joined by steps of one, so under the
 metric notion with delta = 0 the steps decide; any two labels are at distance one; cells of a map are compared pair by
-pair. Nothing of that holds for a subclass or a class with the same methods. There the judge
+pair. None of these lemmas holds for a subclass or a class with the same methods. There the judge
 
 - compares *all* pairs at their own distance under the metric notion. The neighbours that a space states prove nothing
   about its distances;
-- takes adjacency under the central notion as the space defines it, and says so in the verdict;
+- takes adjacency under the central notion as the space defines it, which the verdict notes;
 - asks nothing but the number of values under the local notion.
 """
 
@@ -24,16 +24,16 @@ from ..exact.rationals import as_fraction
 from ..spaces import Counts, Grid, Integers, Labels, ProductSpace, Space
 from ..spaces.base import LARGEST_UNIT
 
-#: The spaces that the lemmas are about. A subclass may answer anything, so the lemmas do not hold for it.
+#: The spaces for which the lemmas hold. A subclass may answer anything, so they do not hold for it.
 BUILT_IN = (Counts, Integers, Grid, Labels, ProductSpace)
 
 #: Maximum number of values whose distances are all evaluated (12 million pairs).
 MAX_VALUES = 5000
 
-#: Squared distances stay below this, so that their roots are doubles.
+#: Upper limit of squared distances, so that their roots are doubles.
 LARGEST_SQUARE = 2**200
 
-#: A stated distance may differ from unit * sqrt(squared distance) by this share: doubles are rounded.
+#: Largest relative difference between a space's distance and unit * sqrt(squared distance): doubles are rounded.
 ROUNDING = 1e-9
 
 
@@ -43,7 +43,7 @@ def is_built_in(space: Space) -> bool:
 
 
 def refuse_other_than_space(space: object) -> None:
-    """Refuse what is not a space at all, such as a list of labels."""
+    """Refuse an object that is not a space, such as a list of labels."""
     if isinstance(space, type) or not hasattr(space, "size"):
         raise WrongType.must_be(
             "inputs", "a space, such as dc.Counts(n) or dc.Labels([...])", InWords(type(space).__name__)
@@ -61,13 +61,13 @@ def adjacent_pairs(space: Space, size: int) -> tuple[IntArray, IntArray]:
     Raises
     ------
     Unsupported
-        When no two values are adjacent: a guarantee about no pair would say nothing.
+        When no two values are adjacent: a guarantee about no pair would be empty.
     """
-    stated = space.neighbours() if hasattr(space, "neighbours") else None
+    answer = space.neighbours() if hasattr(space, "neighbours") else None
     try:
-        first, second = (np.asarray(end) for end in (((), ()) if stated is None else stated))
+        first, second = (np.asarray(end) for end in (((), ()) if answer is None else answer))
     except (TypeError, ValueError):
-        raise _wrong_answer("neighbours()", "two arrays of indices", type(stated).__name__) from None
+        raise _wrong_answer("neighbours()", "two arrays of indices", type(answer).__name__) from None
     if not first.size:
         raise Unsupported(
             f"the central notion needs adjacent values; {described(space)} has none.",
@@ -118,24 +118,24 @@ def distances(space: Space, size: int) -> tuple[Fraction, list[tuple[int, IntArr
 
 def _squared(space: Space, first: IntArray, second: IntArray) -> Array:
     """Evaluate squared distances, which must be whole numbers of 0 or more."""
-    given = np.array(space.squared_distance(first, second))  # a copy: the space may keep its own array
-    if given.shape != first.shape:
-        raise _wrong_answer("squared_distance(i, j)", f"one number for each of {first.size} pairs", str(given.shape))
-    if given.dtype.kind == "O" and all(map(is_integer, given.tolist())):
-        given = np.array([int(k) for k in given.tolist()], dtype=object)
-    elif given.dtype.kind not in "iu":
+    squares = np.array(space.squared_distance(first, second))  # a copy: the space may keep its own array
+    if squares.shape != first.shape:
+        raise _wrong_answer("squared_distance(i, j)", f"one number for each of {first.size} pairs", str(squares.shape))
+    if squares.dtype.kind == "O" and all(map(is_integer, squares.tolist())):
+        squares = np.array([int(k) for k in squares.tolist()], dtype=object)
+    elif squares.dtype.kind not in "iu":
         raise _wrong_answer(
             "squared_distance(i, j)",
             "whole numbers k, where the distance is unit * sqrt(k)",
-            f"{given.dtype} values",
+            f"{squares.dtype} values",
         )
-    if given.min() < 0 or given.max() >= LARGEST_SQUARE:
+    if squares.min() < 0 or squares.max() >= LARGEST_SQUARE:
         raise _wrong_answer("squared_distance(i, j)", "0 or more, and below 2**200", "another number")
-    return given
+    return squares
 
 
 def _refuse_renumbering(space: Space, size: int) -> None:
-    """Refuse a space in which a value leads to another row than its own."""
+    """Refuse a space in which ``index(value(i))`` is not i."""
     if not (hasattr(space, "value") and hasattr(space, "index")):
         return
     for i in range(size):
@@ -145,17 +145,17 @@ def _refuse_renumbering(space: Space, size: int) -> None:
 
 def _refuse_contradiction(space: Space, unit: Fraction, first: IntArray, second: IntArray, squares: Array) -> None:
     """Refuse distances in the user's own ``distance`` that are not unit * sqrt(squared_distance)."""
-    own = getattr(type(space), "distance", None)
-    if own is None or own in {built_in.distance for built_in in BUILT_IN} or not hasattr(space, "value"):
+    method = getattr(type(space), "distance", None)
+    if method is None or method in {built_in.distance for built_in in BUILT_IN} or not hasattr(space, "value"):
         return
     values = [space.value(i) for i in range(int(second.max()) + 1)]
     pairs = ((values[i], values[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True))
     try:
-        stated = np.array([float(far) for far in starmap(space.distance, pairs)])
+        distances = np.array([float(far) for far in starmap(space.distance, pairs)])
     except (OverflowError, TypeError, ValueError):
         raise _wrong_answer("distance(a, b)", "a number that a float can hold", "something else") from None
     exact = np.sqrt(squares.astype(float)) * float(unit)
-    if not np.allclose(stated, exact, rtol=ROUNDING, atol=0):
+    if not np.allclose(distances, exact, rtol=ROUNDING, atol=0):
         raise _wrong_answer("distance(a, b)", "unit * sqrt(squared_distance(i, j))", "another number for some pair")
 
 

@@ -1,4 +1,4 @@
-"""``dc.verify``: how much a mechanism, or any matrix of probabilities, gives away."""
+"""``dc.verify``: the privacy of a mechanism, or of any matrix of probabilities."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ from .gaussian import GaussianEvidence
 from .maps import MapEvidence
 from .matrices import names_of, read_matrix
 from .notions import BETWEEN, between, read_notion
-from .pairs import Compared, Evidence
+from .pairs import Evidence, PairEvidence
 from .products import ProductEvidence
 from .user_spaces import described, is_built_in, refuse_other_than_space
 from .witness import Witness
 
-#: Deltas for a larger epsilon than this are those for this one: they differ by less than e^-10,000.
+#: Largest epsilon whose delta is computed; that of a larger one differs from it by less than e^-10,000.
 LARGEST_EXPONENT = Fraction(10_000)
 
-#: Bounds of an irrational number are refined until they decide, up to this many bits.
-_MOST_BITS = 1 << 13
+#: Maximum number of bits to which bounds of an irrational number are refined before a comparison is given up.
+_MAX_BITS = 1 << 13
 
 
 @dataclass(frozen=True)
 class Verdict(NoTruthValue, Result):
-    """What the judge found. Numbers given as floats are rounded towards less privacy, never more.
+    """The verdict of the judge on a mechanism. Floats are rounded towards less privacy, never more.
 
     Attributes
     ----------
     notion
         "central", "local" or "metric".
     exact
-        Whether integers decided. Otherwise floats with an error bound did, and the bound is included.
+        True if integers decided; otherwise floats did, with their error bound included.
     notes
-        What had to be said about the input, such as rows that did not add up to one.
+        Notes on the input, such as rows that did not add up to one.
     outputs
-        The space of the reports, where it is known, for the words of a witness.
+        The space of the reports, if known, for the words of a witness.
     claim
         The epsilon and delta that the mechanism's certificate states for this notion, if any.
 
@@ -86,7 +86,7 @@ class Verdict(NoTruthValue, Result):
 
     @property
     def epsilon(self) -> float:
-        """The least epsilon for which the guarantee holds with delta = 0, rounded up (infinite if there is none)."""
+        """The least epsilon for which the guarantee holds with delta = 0, rounded up; infinite if none does."""
         bounds = self.evidence.epsilon_bounds()
         return math.inf if bounds is None else bound_up(bounds[1])
 
@@ -106,36 +106,36 @@ class Verdict(NoTruthValue, Result):
         )
 
     def delta(self, epsilon: Number) -> float:
-        """The least delta for this epsilon: max over pairs and sets S of P(S|x) - e^eps P(S|x'), rounded up."""
+        """Return the least delta for this epsilon: max over pairs and sets S of P(S|x) - e^eps P(S|x'), rounded up."""
         eps = self._read(epsilon)
-        return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.delta_bounds(_written_out(eps))[0][1])
+        return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.delta_bounds(_capped(eps))[0][1])
 
     def delta_witness(self, epsilon: Number) -> Witness | None:
-        """The two truths and the set of reports that reach delta(epsilon); None where it is zero."""
+        """Return the two truths and the set of reports that reach delta(epsilon); None where it is zero."""
         eps = self._read(epsilon)
-        witness = None if self.evidence.holds(eps) else self.evidence.delta_bounds(_written_out(eps))[1]
+        witness = None if self.evidence.holds(eps) else self.evidence.delta_bounds(_capped(eps))[1]
         return None if witness is None else self._in_values(witness)
 
     def single_event_delta(self, epsilon: Number) -> float:
-        """The delta that looks at one report at a time, max of P(y|x) - e^eps P(y|x'), rounded up.
+        """Return the delta that looks at one report at a time, max of P(y|x) - e^eps P(y|x'), rounded up.
 
         This is the delta of [S] (7)-(8). It is smaller than ``delta`` and is *not* a guarantee about sets of reports.
         """
         eps = self._read(epsilon)
-        return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.single_event_bounds(_written_out(eps))[1])
+        return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.single_event_bounds(_capped(eps))[1])
 
     def curve(self, epsilons: object) -> FloatArray:
-        """delta at each of these epsilons."""
+        """Return delta at each of these epsilons."""
         return np.array([self.delta(e) for e in np.asarray(epsilons, dtype=object).ravel().tolist()])
 
     @property
     def passed(self) -> bool | None:
-        """Whether the mechanism's own claim holds, if it was judged by its notion; None where nothing is claimed."""
+        """True if the mechanism's claim holds, if it was judged by its notion; None without a claim."""
         return None if self.claim is None else self.holds(*self.claim)
 
     @question
     def holds(self, epsilon: Number, delta: Number = 0) -> bool:
-        """Whether the guarantee (epsilon, delta) holds; decided with rational bounds of e^epsilon."""
+        """Return whether the guarantee (epsilon, delta) holds; decided with rational bounds of e^epsilon."""
         eps, target = self._read(epsilon), as_fraction(delta, "delta")
         if not 0 <= target <= 1:
             raise InvalidInput.must_be("delta", "a probability, between 0 and 1", delta)
@@ -145,8 +145,8 @@ class Verdict(NoTruthValue, Result):
         if target == 1:
             return True
         bits = 128
-        while bits <= _MOST_BITS:
-            (low, high), _ = self.evidence.delta_bounds(_written_out(eps), bits)
+        while bits <= _MAX_BITS:
+            (low, high), _ = self.evidence.delta_bounds(_capped(eps), bits)
             if high <= target:
                 return True
             if low > target:
@@ -162,7 +162,7 @@ class Verdict(NoTruthValue, Result):
         return value
 
     def exact_ratio(self) -> str | None:
-        """The largest ratio as text; None where it has too many digits to be written out."""
+        """Return the largest ratio as text; None if it has too many digits."""
         try:
             ratio = self.ratio
         except Unsupported:
@@ -172,11 +172,11 @@ class Verdict(NoTruthValue, Result):
         return str(ratio) if ratio.denominator.bit_length() < 10_000 else None
 
     def to_json(self) -> dict[str, Json]:
-        """The least epsilon and its witness as plain JSON values; an infinite epsilon is written "infinity"."""
+        """Return the least epsilon and its witness as plain JSON values; an infinite epsilon is written "infinity"."""
         return stamped("verdict", 1, self.figures())
 
     def figures(self) -> dict[str, Json]:
-        """What every verdict states."""
+        """Return the figures of every verdict."""
         return {
             "notion": self.notion,
             "epsilon": plain(self.epsilon),
@@ -187,7 +187,7 @@ class Verdict(NoTruthValue, Result):
         }
 
     def report(self) -> Report:
-        """How much is given away, by which witness."""
+        """Return the epsilon of the mechanism, with its witness."""
         return Report(
             f"{self.notion.capitalize()} privacy of a mechanism on {self.inputs!r}",
             "Verdict",
@@ -197,20 +197,20 @@ class Verdict(NoTruthValue, Result):
         )
 
     def facts(self) -> tuple[Fact, ...]:
-        """The numbers to take home."""
+        """Return the key figures."""
         return (Fact(f"ε = {text_up(self.epsilon)}", f"the least that holds {between(self.notion, self.inputs)}"),)
 
     def lines(self) -> tuple[tuple[str, str], ...]:
-        """What was measured, line by line."""
-        found = [("privacy", f"{self.notion}: epsilon = {text_up(self.epsilon)} {between(self.notion, self.inputs)}")]
+        """Return the measurements, line by line."""
+        rows = [("privacy", f"{self.notion}: epsilon = {text_up(self.epsilon)} {between(self.notion, self.inputs)}")]
         ratio = self.exact_ratio()
         if ratio not in (None, "infinity") and len(str(ratio)) < 40:
-            found.append(("", f"the largest ratio of two probabilities is exactly {ratio}"))
-        return (*found, ("witness", str(self.witness)))
+            rows.append(("", f"the largest ratio of two probabilities is exactly {ratio}"))
+        return (*rows, ("witness", str(self.witness)))
 
     @property
     def _per(self) -> str:
-        """What the epsilon is between, unless it is the usual one, between adjacent counts."""
+        """The words for the pairs that the epsilon compares; empty for the usual ones, adjacent counts."""
         words = between(self.notion, self.inputs)
         return "" if words == BETWEEN["central"] else f" {words}"
 
@@ -282,15 +282,15 @@ def verify(mechanism: object, notion: str | None = None, *, inputs: Space | None
 
 def _claim(mechanism: object, notion: str) -> tuple[Fraction, Fraction] | None:
     """Return the epsilon and delta that come with a mechanism, if they are finite and of this notion."""
-    stated = getattr(mechanism, "certificate", None)
-    epsilon, delta = getattr(stated, "epsilon", math.inf), getattr(stated, "delta", 0.0)
-    if getattr(stated, "notion", None) != notion or not math.isfinite(epsilon):
+    certificate = getattr(mechanism, "certificate", None)
+    epsilon, delta = getattr(certificate, "epsilon", math.inf), getattr(certificate, "delta", 0.0)
+    if getattr(certificate, "notion", None) != notion or not math.isfinite(epsilon):
         return None
     return claimed(epsilon), claimed(delta)
 
 
-def _written_out(epsilon: Fraction) -> Fraction:
-    """Return an epsilon whose power e^epsilon can be written out: a delta for a smaller one is valid for a larger."""
+def _capped(epsilon: Fraction) -> Fraction:
+    """Return an epsilon whose power e^epsilon can be computed: a delta for a smaller one is valid for a larger."""
     return min(epsilon, LARGEST_EXPONENT)
 
 
@@ -301,10 +301,10 @@ def _value(space: Space, index: int) -> int | str | tuple[object, ...]:
 
 
 def _interpretation(notion: str, space: Space, evidence: Evidence) -> tuple[str, ...]:
-    """Return how the values of a user-defined space were compared."""
+    """Return notes on how the values of a user-defined space were compared."""
     if is_built_in(space):
         return ()
-    if notion == "central" and isinstance(evidence, Compared):
+    if notion == "central" and isinstance(evidence, PairEvidence):
         count = sum(len(rows) for rows in evidence.parts)
         return (f"{count:,} pairs of values were compared: those that {described(space)} calls adjacent",)
     per = " at its distance, as stated by the space" if notion == "metric" else ""
@@ -312,7 +312,7 @@ def _interpretation(notion: str, space: Space, evidence: Evidence) -> tuple[str,
 
 
 def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) -> Evidence:
-    """The measurements that decide about this kernel under this notion."""
+    """Return the measurements that decide about this kernel under this notion."""
     _refuse_misfit(kernel, space)
     if notion != "local" and not is_built_in(space):
         return of_user_space(kernel, space, notion, exact)
@@ -321,7 +321,7 @@ def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) 
             raise Unsupported(
                 "the discrete Gaussian is judged for adjacent counts.", f"Ask for {arg('notion', 'central')}."
             )
-        if kernel.own:  # the evidence below looks at the shared law only
+        if kernel.first_laws:  # the evidence below looks at the shared law only
             raise Unsupported("own laws beside the discrete Gaussian are not judged.", argument="mechanism")
         return GaussianEvidence(kernel)
     if isinstance(kernel, Response | Projective):
@@ -344,7 +344,7 @@ def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) 
 
 
 def _refuse_misfit(kernel: Kernel, space: Space) -> None:
-    """Refuse to judge a kernel for other truths than it was made for."""
+    """Refuse a space whose truths are not those of the kernel."""
     if isinstance(kernel, Noise):
         expected: object = (0, space.n) if isinstance(space, Counts) else (getattr(space, "low", ()), None)
         if not isinstance(space, Counts | Integers) or kernel.truths != expected:

@@ -1,4 +1,4 @@
-"""Finite views of kernels: small tables that give away exactly as much as the kernel does.
+"""Finite views of kernels: small tables with exactly the privacy of the kernel.
 
 A kernel may be infinite, or have a million truths. For adjacent truths almost all of it repeats. A *view* is a finite
 table with some of the truths and with some reports merged, chosen so that nothing is lost:
@@ -15,8 +15,8 @@ report changes neither the largest ratio nor any hockey-stick divergence between
 - Projective response: two truths are two distinct points, whose hyperplanes have s points each and share r. So there
   are four kinds of reports, in both, in either one alone and in none, as many for any two truths.
 
-A merged report is no single report. The single reports of a merged tail give away less than the report beside it, so
-they need not be looked at. Tests compare views with brute-force tables.
+A merged report is not a single report. The single reports of a merged tail give away less than the report next to it,
+so they can be skipped. Tests compare views with brute-force tables.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from ..exact.tables import Table
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A finite table and what its rows and columns stand for."""
+    """A finite table, and the truths and reports of its rows and columns."""
 
     table: Table
     truths: Sequence[int]
     reports: Sequence[int]
-    #: Whether the first (last) column stands for its report and everything below (above).
+    #: True if the first (last) column is its report together with all reports below (above).
     at_most: bool = False
     at_least: bool = False
-    #: The columns that must be looked at for single reports.
+    #: The columns that are checked as single reports.
     single: slice = field(default_factory=lambda: slice(None))
-    #: How many reports each column stands for beside its own, where some are merged.
+    #: The number of reports merged into each column, not counting its own.
     merged: Sequence[int] = ()
 
     @cached_property
@@ -64,27 +64,27 @@ class View:
 
 
 def log_probabilities(table: Table) -> FloatArray:
-    """Return log P(y | x) of every place; minus infinity for zeros."""
+    """Return log P(y | x) of every entry; minus infinity for zeros."""
     return np.asarray(table.log_weights()[table.codes] - np.array([[math.log(t)] for t in table.totals]))
 
 
 def whole(table: Table) -> View:
-    """A table as it stands."""
+    """Return the view of a whole table."""
     return View(table, range(table.shape[0]), range(table.shape[1]))
 
 
 def of_response(kernel: Response) -> View:
-    """Two truths and three reports: the one, the other, and all the rest merged."""
+    """Return the view of two truths and three reports: the one, the other, and all the rest merged."""
     rest = [(kernel.size - 2) * kernel.other] if kernel.size > 2 else []
     rows = [[kernel.stay, kernel.other, *rest], [kernel.other, kernel.stay, *rest]]
     return View(Table.from_rows(rows), (0, 1), (0, 1, 2)[: 2 + len(rest)])
 
 
 def of_projective(kernel: Projective) -> View:
-    """The first two truths, (0, ..., 0, 1) and (0, ..., 1, 0): one report of either alone, the rest merged.
+    """Return the first two truths, (0, ..., 0, 1) and (0, ..., 1, 0): one report of either alone, the rest merged.
 
-    The numbers of the points follow from the field and the dimension, and are worked out here again: K in all, s with
-    one coordinate zero, r with two.
+    The numbers of the points follow from the field and the dimension, and are recomputed here: K in all, s with one
+    coordinate zero, r with two.
     """
     q, t, high, low = kernel.q, kernel.t, kernel.inside, kernel.outside
     points, one_zero, two_zeros = (sum(q**k for k in range(t - zeros)) for zeros in range(3))
@@ -106,15 +106,15 @@ def of_projective(kernel: Projective) -> View:
 
 
 def of_noise(kernel: Noise) -> list[View]:
-    """Tables of the truths near each landmark, for the central notion."""
+    """Return tables of the truths near each landmark, for the central notion."""
     low, high = kernel.truths
     if (low, high, *kernel.clamp) == (None,) * 4 and isinstance(kernel.law, Finite):
         return [of_noise_range(kernel, 0, 1)]  # no landmark at all: any two adjacent truths look alike
     margin = 2 * _body(kernel) + 2
     landmarks = [(v, v) for v in (*kernel.truths, *kernel.clamp) if v is not None] or [(0, 0)]
-    if kernel.own:
+    if kernel.first_laws:
         assert low is not None
-        landmarks.append((low, low + len(kernel.own)))  # each of these laws may be unlike any other
+        landmarks.append((low, low + len(kernel.first_laws)))  # each of these laws may be unlike any other
     spans: list[tuple[int, int]] = []
     for first, last in sorted((first - margin, last + margin) for first, last in landmarks):
         if spans and first <= spans[-1][1]:
@@ -129,7 +129,7 @@ def of_noise(kernel: Noise) -> list[View]:
 
 
 def of_noise_range(kernel: Noise, first: int, last: int) -> View:
-    """A table of the truths first..last, with the reports outside the body merged."""
+    """Return a table of the truths first..last, with the reports outside the body merged."""
     body = _body(kernel)
     low, high = kernel.clamp
     bottom, top = first - body - 1, last + body + 1
@@ -175,9 +175,9 @@ def of_noise_range(kernel: Noise, first: int, last: int) -> View:
 
 
 def _body(kernel: Noise) -> int:
-    """Beyond this distance from zero the noise is zero or has geometric tails."""
+    """Return the distance from zero beyond which the noise is zero or has geometric tails."""
     body = 1
-    for law in (kernel.law, *kernel.own):
+    for law in (kernel.law, *kernel.first_laws):
         if isinstance(law, Finite):
             body = max(body, 1 - law.low, law.high + 1)
         elif not isinstance(law, GeometricTails):

@@ -1,4 +1,4 @@
-"""The witness: the two truths and the report, or set of reports, that show how much a mechanism gives away."""
+"""The witness: two truths, and the report or set of reports whose probabilities differ most between them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..wording import rounded
 
 @dataclass(frozen=True, repr=False)
 class Witness:
-    """Two truths and what tells them apart.
+    """Two truths and the event that tells them apart.
 
-    ``reports`` lists the reports of the event; where the event contains all reports beyond the first or the last of
-    them, ``at_most`` or ``at_least`` says so (an unbounded mechanism has infinitely many reports). ``alike`` is how
-    many more of the same kinds belong to it that are not listed.
+    ``reports`` lists the reports of the event. ``at_most`` or ``at_least`` is true if the event contains all reports
+    beyond the first or the last of them (an unbounded mechanism has infinitely many reports). ``alike`` is the number
+    of further reports of the same kinds that belong to the event.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Witness:
 
     @property
     def ratio(self) -> Fraction | float:
-        """How many times likelier the event is under ``truth`` than under ``other``."""
+        """The probability of the event under ``truth``, divided by that under ``other``."""
         if self.other_probability == 0:
             return math.inf if self.probability else Fraction(1)
         return self.probability / self.other_probability
@@ -54,20 +54,20 @@ class Witness:
     def _event(self) -> str:
         first, last = self.reports[0], self.reports[-1]
         if self.alike:
-            shown = " or ".join(str(r) for r in self.reports)
-            return f"report {shown} or one of {self.alike:,} like it"
+            examples = " or ".join(str(r) for r in self.reports)
+            return f"report {examples} or one of {self.alike:,} like it"
         if len(self.reports) == 1:
             return f"report {first}" + (" or less" if self.at_most else " or more" if self.at_least else "")
         if isinstance(first, int) and len(self.reports) == last - first + 1:
             if self.at_most:
                 return f"a report of at most {last}"
             return f"a report of at least {first}" if self.at_least else f"a report in {first}..{last}"
-        shown = ", ".join(str(r) for r in self.reports[:6]) + (", ..." if len(self.reports) > 6 else "")
+        examples = ", ".join(str(r) for r in self.reports[:6]) + (", ..." if len(self.reports) > 6 else "")
         beyond = f" or below {first}" * self.at_most + f" or above {last}" * self.at_least
-        return f"a report in {{{shown}}}{beyond}"
+        return f"a report in {{{examples}}}{beyond}"
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values, with the sentence."""
+        """Return plain JSON values, with the sentence."""
         return {
             "truth": self.truth,
             "other": self.other,

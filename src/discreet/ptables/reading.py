@@ -1,7 +1,7 @@
 """Reading p-tables: the text tables of ptable and tau-ARGUS, cellKey's YAML, the CSV of ONS, SuperSTAR's matrix.
 
-Probabilities are taken as they are written, exactly. What a block does is decided as the programs decide it: the first
-line, in the order of the file, whose upper bound is above the key.
+Probabilities are read exactly. As in the programs, the noise of a key is that of the first line of the block, in the
+order of the file, whose upper bound is above the key.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from ..strict_json import read_json
 from .table import Block, PTable
 from .writing import ONS_CYCLE, ONS_LAST, SUPERSTAR_KEYS
 
-#: How many of SuperSTAR's columns serve all larger counts, unless set otherwise.
+#: Number of SuperSTAR's columns for all larger counts, by default.
 SMALL_N = 10
 
-#: How many cells a table may have: files are not read without end.
-MOST_KEYS = 10**12
+#: Maximum number of keys of a table.
+MAX_KEYS = 10**12
 
-#: ONS keys go to 4095; a file with one far beyond would be written out for all keys below it.
+#: Upper limit of ONS keys, which go to 4095: a table holds all keys up to the largest one.
 ONS_KEYS = 2**16
 
-#: Numbers as programs write them: few digits and small exponents, so that none takes long to read.
+#: Numbers with few digits and small exponents, as programs write them, so that none takes long to read.
 _NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,2})?", re.ASCII)
 
 LAYOUTS = ("ptable", "cellkey", "ons", "superstar")
@@ -43,18 +43,18 @@ def read_ptable(path: str | Path, layout: str | None = None, *, small_n: int | N
     Parameters
     ----------
     path
-        The file. If ``path.json`` beside it was written by :meth:`~discreet.PTable` ``.write``, it is read too.
+        The file. A companion file ``path.json`` from :meth:`~discreet.PTable` ``.write`` is read too.
     layout
         "ptable" (the text tables of R's ptable and of tau-ARGUS, ``i;j;p;v;p_int_ub``), "cellkey" (YAML), "ons" (CSV
-        ``pcv,ckey,pvalue``) or "superstar" (a matrix of 256 rows). Found out from the file if not given.
+        ``pcv,ckey,pvalue``) or "superstar" (a matrix of 256 rows). By default recognised from the file.
     small_n
-        For "superstar": how many of the last columns serve all larger counts in turn, SmallN; 10, or all columns if
-        there are fewer, if neither this nor the file beside it says.
+        For "superstar": the number of last columns for all larger counts in turn, SmallN; by default that of the
+        companion file, else 10, or all columns if there are fewer.
 
     Returns
     -------
     PTable
-        Exact; ``notes`` say what had to be supplied, such as a block for 0.
+        The exact table; ``notes`` name what had to be supplied, such as a block for 0.
 
     Examples
     --------
@@ -78,16 +78,16 @@ def read_ptable(path: str | Path, layout: str | None = None, *, small_n: int | N
     kind = layout or recognise(text, Path(path).suffix)
     if kind is None or kind not in LAYOUTS:
         raise UnreadableFile(f"{path} is not a p-table of a known layout; the layouts are {', '.join(LAYOUTS)}.")
-    beside = _beside(path)
-    if small_n is None and isinstance(beside.get("small_n"), int):
-        small_n = beside["small_n"]
-    return ptable_from_text(text, kind, str(path), small_n=small_n, beside=beside)
+    about = _companion(path)
+    if small_n is None and isinstance(about.get("small_n"), int):
+        small_n = about["small_n"]
+    return ptable_from_text(text, kind, str(path), small_n=small_n, about=about)
 
 
 def ptable_from_text(
-    text: str, kind: str, name: str, *, small_n: int | None = None, beside: Mapping[str, object] | None = None
+    text: str, kind: str, name: str, *, small_n: int | None = None, about: Mapping[str, object] | None = None
 ) -> PTable:
-    """A p-table from the text of a file of this layout; errors call it by the name."""
+    """Read a p-table from the text of a file of this layout; errors call it by the name."""
     readers = {"ptable": _read_text, "cellkey": _read_yaml, "ons": _read_ons}
     try:
         table = _read_superstar(text, small_n) if kind == "superstar" else readers[kind](text)
@@ -95,15 +95,15 @@ def ptable_from_text(
         raise Altered.because(name, problem) from None
     except InvalidInput as problem:
         raise UnreadableFile.because(name, problem) from None
-    beside = dict(beside or {})
-    if kind in ("ptable", "cellkey"):  # whose bounds are shares of all keys
-        table = _on_keys(table, beside.get("keys"))
-    return PTable(table.blocks, table.keys, table.cycle, kind, (*table.notes, *_about_zeros(table)), beside)
+    about = dict(about or {})
+    if kind in ("ptable", "cellkey"):  # their bounds are shares of all keys
+        table = _on_keys(table, about.get("keys"))
+    return PTable(table.blocks, table.keys, table.cycle, kind, (*table.notes, *_notes_on_zeros(table)), about)
 
 
 def _on_keys(table: PTable, keys: object) -> PTable:
-    """The same table on the number of keys that it was made for: bounds such as 1/2 do not tell how many there are."""
-    if type(keys) is not int or not table.keys < keys <= MOST_KEYS or keys % table.keys:
+    """Return the same table on its original number of keys, which bounds such as 1/2 do not determine."""
+    if type(keys) is not int or not table.keys < keys <= MAX_KEYS or keys % table.keys:
         return table
     each = keys // table.keys
     blocks = tuple(tuple((noise, weight * each) for noise, weight in block) for block in table.blocks)
@@ -111,7 +111,7 @@ def _on_keys(table: PTable, keys: object) -> PTable:
 
 
 def recognise(text: str, suffix: str = "") -> str | None:
-    """The layout of a p-table, from its first lines; None if it is not one."""
+    """Return the layout of a p-table, from its first lines; None if it is not one."""
     first = text.lstrip().partition("\n")[0]
     heading = [cell.strip().strip('"').lower() for cell in re.split("[;,\t]", first)]
     if heading[:2] == ["i", "j"] and len(heading) >= 5:
@@ -128,8 +128,8 @@ def recognise(text: str, suffix: str = "") -> str | None:
     return None
 
 
-def _beside(path: str | Path) -> dict[str, Any]:
-    """What the file beside the table states: plain values only."""
+def _companion(path: str | Path) -> dict[str, Any]:
+    """Return the figures of the companion file: plain values only."""
     try:
         content = read_json(Path(f"{path}.json").read_bytes(), f"{path}.json")
     except (OSError, ValueError):
@@ -145,7 +145,7 @@ def _beside(path: str | Path) -> dict[str, Any]:
     }
 
 
-def _about_zeros(table: PTable) -> tuple[str, ...]:
+def _notes_on_zeros(table: PTable) -> tuple[str, ...]:
     if table.untouched_zeros:
         return ()
     left = PTable((((0, table.keys),), *table.blocks[1:]), table.keys, table.cycle)
@@ -174,18 +174,18 @@ def _whole(value: Fraction, line: int, what: str) -> int:
     return int(value)
 
 
-#: Programs write p with a few digits, and use the bounds.
+#: Largest rounding error of p: programs write it with a few digits, and use the bounds.
 _ROUNDED_P = Fraction(1, 1000)
 
 
 def _read_text(text: str) -> PTable:
-    """Positional, as tau-ARGUS reads it: i, j, p, v, the upper bound last (but for a type), ``;`` between."""
+    """Read by position, as tau-ARGUS does: i, j, p, v, the upper bound last (except for a type), ``;`` between."""
     lines = text.splitlines()
     mark = ";" if ";" in lines[0] else "," if "," in lines[0] else "\t"
     heading = [cell.strip().strip('"').lower() for cell in lines[0].split(mark)]
     kinds = "type" in heading
     upper = len(heading) - (2 if kinds else 1)
-    found: list[tuple[int, int, Fraction]] = []
+    intervals: list[tuple[int, int, Fraction]] = []
     for number, line in enumerate(lines[1:], 2):
         if not line.strip():
             continue
@@ -200,30 +200,30 @@ def _read_text(text: str) -> PTable:
         if noise != report - count:
             raise UnreadableFile(f"line {number}: v must be j - i, but it is not.")
         bound = _number(cells[upper], number, "the upper bound")
-        before = found[-1][2] if found and found[-1][0] == count else Fraction(0)
+        before = intervals[-1][2] if intervals and intervals[-1][0] == count else Fraction(0)
         if abs(_number(cells[2], number, "p") - (bound - before)) > _ROUNDED_P:
             raise Altered(
                 f"line {number}: p is not the step between the upper bounds, which is what programs use. One of the "
                 "two was changed.",
                 "Write the table anew.",
             )
-        found.append((count, noise, bound))
-    return _from_bounds(found)
+        intervals.append((count, noise, bound))
+    return _from_bounds(intervals)
 
 
-def _from_bounds(found: Sequence[tuple[int, int, Fraction]]) -> PTable:
-    """Blocks from lines of (count, noise, upper bound) in the order of the file."""
-    if not found:
+def _from_bounds(intervals: Sequence[tuple[int, int, Fraction]]) -> PTable:
+    """Return the table from lines of (count, noise, upper bound) in the order of the file."""
+    if not intervals:
         raise UnreadableFile("the table has no lines.")
     by_count: dict[int, list[tuple[int, Fraction]]] = {}
-    for count, noise, upper in found:
+    for count, noise, upper in intervals:
         if not 0 <= upper <= 1:
             raise UnreadableFile(f"block {count}: an upper bound lies outside 0..1.")
         by_count.setdefault(count, []).append((noise, upper))
     if list(by_count) != list(range(len(by_count))):
         raise UnreadableFile("blocks must come in the order 0, 1, 2, ... without gaps: programs number them so.")
-    keys = math.lcm(*(upper.denominator for _, _, upper in found))
-    if keys > MOST_KEYS:
+    keys = math.lcm(*(upper.denominator for _, _, upper in intervals))
+    if keys > MAX_KEYS:
         raise UnreadableFile("the bounds have more digits than keys can have.")
     notes: list[str] = []
     blocks: list[Block] = []
@@ -244,29 +244,29 @@ def _from_bounds(found: Sequence[tuple[int, int, Fraction]]) -> PTable:
 
 
 def _read_yaml(text: str) -> PTable:
-    """The columns below ``ptable:``, as lists in brackets or one item a line; nothing else of YAML is needed."""
+    """Read the columns below ``ptable:``, as lists in brackets or one item a line; no more of YAML is needed."""
     columns: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in text.partition("ptable:")[2].splitlines():
         item = re.fullmatch(r"\s*-\s+(.*\S)\s*", line)
-        named = re.fullmatch(r"\s*(\w+):\s*(\[.*\])?\s*", line)
+        heading = re.fullmatch(r"\s*(\w+):\s*(\[.*\])?\s*", line)
         if item and current is not None:
             current.append(item[1])
-        elif named and named[1] in ("i", "j", "p", "v", "lb", "ub", "type"):
-            current = columns.setdefault(named[1], [])
-            if named[2]:
-                current.extend(cell.strip() for cell in named[2][1:-1].split(","))
+        elif heading and heading[1] in ("i", "j", "p", "v", "lb", "ub", "type"):
+            current = columns.setdefault(heading[1], [])
+            if heading[2]:
+                current.extend(cell.strip() for cell in heading[2][1:-1].split(","))
         elif line.strip():
             current = None
     if not {"i", "v", "ub"} <= set(columns) or len({len(column) for column in columns.values()}) != 1:
         raise UnreadableFile("the p-table needs columns i, v and ub of one length.")
     if set(columns.get("type", ["all"])) - {"all"}:
         raise UnreadableFile("a table of type other than 'all' is for magnitudes, not counts.")
-    found = []
+    intervals = []
     for number, (i, v, ub) in enumerate(zip(columns["i"], columns["v"], columns["ub"], strict=True), 1):
         count = _whole(_number(i, number, "i"), number, "i")
-        found.append((count, _whole(_number(v, number, "v"), number, "v"), _number(ub, number, "ub")))
-    return _from_bounds(found)
+        intervals.append((count, _whole(_number(v, number, "v"), number, "v"), _number(ub, number, "ub")))
+    return _from_bounds(intervals)
 
 
 # ------------------------------------------------------------------------------------------------ ONS and SuperSTAR
@@ -275,13 +275,13 @@ def _read_yaml(text: str) -> PTable:
 def _read_ons(text: str) -> PTable:
     lines = list(csv.reader(text.splitlines()))
     heading = [cell.strip().lower() for cell in lines[0]]
-    places = [heading.index(name) for name in ("pcv", "ckey", "pvalue")]
+    columns = [heading.index(name) for name in ("pcv", "ckey", "pvalue")]
     noise: dict[tuple[int, int], int] = {}
     for number, line in enumerate(lines[1:], 2):
         if not any(line):
             continue
         try:
-            count, key, value = (int(line[place]) for place in places)
+            count, key, value = (int(line[place]) for place in columns)
         except (ValueError, IndexError):
             raise UnreadableFile(f"line {number}: pcv, ckey and pvalue must be whole numbers.") from None
         if count < 0 or key < 0:
@@ -307,14 +307,14 @@ def _read_ons(text: str) -> PTable:
 
 
 def _runs(values: Iterable[int]) -> Block:
-    """The noise of each key in turn, as runs of equal ones."""
-    found: list[tuple[int, int]] = []
+    """Return the noise of each key in turn, as runs of equal values."""
+    runs: list[tuple[int, int]] = []
     for value in values:
-        if found and found[-1][0] == value:
-            found[-1] = value, found[-1][1] + 1
+        if runs and runs[-1][0] == value:
+            runs[-1] = value, runs[-1][1] + 1
         else:
-            found.append((value, 1))
-    return tuple(found)
+            runs.append((value, 1))
+    return tuple(runs)
 
 
 def _read_superstar(text: str, small_n: int | None) -> PTable:

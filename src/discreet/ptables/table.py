@@ -1,9 +1,9 @@
-"""The p-table: for each true count, which noise belongs to which key.
+"""The p-table: the noise of each key, for each true count.
 
-A cell has a key, the sum of random numbers that belong to its contributors; the block of its count says which noise the
-key selects. With a fresh uniform key for every cell a p-table is a mechanism like any other, and
-:meth:`PTable.mechanism` is it. With record keys, as offices use it, cells with the same contributors get the same
-noise: that is :class:`CellKeys`, which has no guarantee that composes.
+A cell has a key, the sum of random numbers of its contributors; in the block of its count the key selects the noise.
+With a fresh uniform key for every cell a p-table is a mechanism like any other, :meth:`PTable.mechanism`. With record
+keys, as offices use it, cells with the same contributors get the same noise: :class:`CellKeys`, without a guarantee
+that composes.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from ..spaces import Counts, Integers
 from ..wording import percent
 from .writing import write_ptable
 
-#: Noise v and how many keys select it, in the order of the keys.
+#: Noise v and the number of keys that select it, in the order of the keys.
 Block = tuple[tuple[int, int], ...]
 
 #: The epsilons at which a report states delta: bounded noise has no finite epsilon with delta zero.
 CURVE = ("0.5", "1", "2", "3", "5")
 
-#: A page lists so many lines of a table.
-MOST_ROWS = 1000
+#: Maximum number of lines of a table on a page.
+MAX_ROWS = 1000
 
-#: A report says what happens to the counts up to this one.
+#: Largest count whose published values are described in a report.
 SMALL_COUNTS = 2
 
 
@@ -47,23 +47,23 @@ SMALL_COUNTS = 2
 class PTable(Result):
     """A table of noise for counts 0, 1, 2, ...
 
-    Made by :func:`discreet.read_ptable` and :func:`discreet.design_ptable`. ``dc.verify(table)`` judges it: tight
-    epsilon, delta for every epsilon, the worst pair of counts and the reports that tell them apart.
+    :func:`discreet.read_ptable` and :func:`discreet.design_ptable` return one. ``dc.verify(table)`` judges it: tight
+    epsilon, delta for every epsilon, the worst pair of counts and the reports that distinguish them.
 
     Attributes
     ----------
     blocks
         For each count from 0 on, the noise and the number of keys of each of its intervals, in the order of the keys.
     keys
-        How many keys there are: the weights of every block add up to it.
+        The number of keys: the weights of every block add up to it.
     cycle
         Counts beyond the last block use the last ``cycle`` blocks in turn; 1 is the last block for all of them.
     layout
-        The file format it came from.
+        The format of its file.
     notes
-        What had to be said about the file.
+        Notes about the file.
     about
-        What the file beside it states about it (D, V, js, epsilon, delta, ...); nothing of it is taken on trust.
+        Figures from its companion file (D, V, js, epsilon, delta, ...), which are not trusted.
 
     Examples
     --------
@@ -96,12 +96,12 @@ class PTable(Result):
     # ---------------------------------------------------------------- the mechanism
 
     def block(self, count: int) -> Block:
-        """The block that serves this count."""
+        """Return the block for this count."""
         size = len(self.blocks)
         return self.blocks[count if count < size else size - self.cycle + (count - size) % self.cycle]
 
     def law(self, count: int) -> Finite:
-        """The exact law of the noise added to this count when its key is uniform."""
+        """Return the exact law of the noise added to this count when its key is uniform."""
         weights: dict[int, int] = {}
         for noise, weight in self.block(count):
             weights[noise] = weights.get(noise, 0) + weight
@@ -120,7 +120,7 @@ class PTable(Result):
 
     @property
     def inputs(self) -> Counts | Integers:
-        """All counts; for a table that goes round in a cycle, so many that every pair of neighbours is among them."""
+        """All counts; for a table with a cycle, enough of them to contain every pair of neighbours."""
         top = self.kernel.truths[1]
         return Integers(low=0) if top is None else Counts(top)
 
@@ -129,13 +129,13 @@ class PTable(Result):
         return Integers(low=0)
 
     def mechanism(self, epsilon: Number | None = None) -> Mechanism:
-        """The mechanism that draws a fresh uniform key for every cell, with a certificate.
+        """Return the mechanism that draws a fresh uniform key for every cell, with a certificate.
 
         Parameters
         ----------
         epsilon
-            The certificate states this epsilon and the least delta at it. Without one it states the least epsilon with
-            delta zero, which is infinite: bounded noise always gives something away.
+            The epsilon of the certificate, which states the least delta at it. By default it states the least epsilon
+            with delta zero, which is infinite for bounded noise.
         """
         parameters: dict[str, Any] = {"keys": self.keys, "layout": self.layout or "none"}
         if epsilon is None:
@@ -145,18 +145,18 @@ class PTable(Result):
         return finish("ptable", self.inputs, self.outputs, self.kernel, parameters, epsilon=eps, with_delta=True)
 
     def cell_keys(self) -> CellKeys:
-        """The table used with record keys, as other programs use it: for compatibility only."""
+        """Return the table with record keys, as other programs use it: for compatibility only."""
         return CellKeys(self)
 
     def write(self, path: str | Path, layout: str | None = None, **about: object) -> Path:
         """Write the table for another program; see :func:`discreet.ptables.writing.write_ptable`.
 
         The ending chooses the layout: .txt and .csv for tau-ARGUS and R's ptable, .yaml for cellKey, .pert for
-        SuperSTAR; ``layout="ons"`` and ``layout="sas"`` by name. What no format records goes into ``path.json``.
+        SuperSTAR; ``layout="ons"`` and ``layout="sas"`` by name. Figures that no format records go into ``path.json``.
         """
         return write_ptable(self, path, layout, **about)
 
-    # ---------------------------------------------------------------- what it is like
+    # ---------------------------------------------------------------- figures
 
     @property
     def reach(self) -> int:
@@ -164,23 +164,23 @@ class PTable(Result):
         return max(abs(noise) for block in self.blocks for noise, _ in block)
 
     def outcomes(self, count: int) -> tuple[tuple[int, Fraction], ...]:
-        """What a true count is published as, and how often, the most frequent first.
+        """Return the published values of a true count and their probabilities, the most frequent first.
 
         >>> PTable((((0, 1), (2, 3)),), 4).outcomes(0)
         ((2, Fraction(3, 4)), (0, Fraction(1, 4)))
         """
         law = self.law(count)
-        found = [(count + z, law.probability(z)) for z in range(law.low, law.high + 1)]
-        return tuple(sorted(((y, p) for y, p in found if p), key=lambda pair: (-pair[1], abs(pair[0] - count))))
+        pairs = [(count + z, law.probability(z)) for z in range(law.low, law.high + 1)]
+        return tuple(sorted(((y, p) for y, p in pairs if p), key=lambda pair: (-pair[1], abs(pair[0] - count))))
 
     def describe_count(self, count: int) -> str:
-        """What happens to a true count, in words.
+        """Return the published values of a true count, in words.
 
         >>> PTable((((0, 1), (2, 3)),), 4).describe_count(0)
         'a true 0 is published as 2 in 75% of cases, as 0 in 25%'
         """
-        told, *rest = self.outcomes(count)
-        parts = [f"a true {count} is published as {told[0]} in {percent(told[1])} of cases"]
+        (likeliest, share), *rest = self.outcomes(count)
+        parts = [f"a true {count} is published as {likeliest} in {percent(share)} of cases"]
         parts += [f"as {report} in {percent(probability)}" for report, probability in rest[:2]]
         if len(rest) > 2:
             parts.append(f"as another count in {percent(sum((p for _, p in rest[2:]), Fraction(0)))}")
@@ -188,7 +188,7 @@ class PTable(Result):
 
     @property
     def untouched_zeros(self) -> bool:
-        """Whether a count of 0 is published as it is."""
+        """True if a count of 0 is published without noise."""
         return all(noise == 0 for noise, _ in self.blocks[0])
 
     @property
@@ -204,20 +204,20 @@ class PTable(Result):
 
     @property
     def stay(self) -> Fraction:
-        """The least probability of publishing the truth, over the counts that may be published as they are."""
-        found = [self.law(count).probability(0) for count in range(len(self.blocks))]
-        return min((p for p in found if p), default=Fraction(0))
+        """The least probability of publishing the truth, over the counts that may be published unchanged."""
+        probabilities = [self.law(count).probability(0) for count in range(len(self.blocks))]
+        return min((p for p in probabilities if p), default=Fraction(0))
 
     @property
     def claim(self) -> tuple[str, str] | None:
-        """The epsilon and delta that the file beside the table states, as text; they are there to be judged."""
+        """The epsilon and delta in the companion file, as text: a claim to judge."""
         epsilon, delta = self.about.get("epsilon"), self.about.get("delta")
         return None if epsilon is None or delta is None else (str(epsilon), str(delta))
 
     # ---------------------------------------------------------------- words
 
     def figures(self, verdict: Verdict) -> dict[str, Json]:
-        """What a verdict on the table states beside its own, as plain JSON values."""
+        """Return the figures that a verdict adds for a table, as plain JSON values."""
         return {
             "kind": "p-table",
             "layout": self.layout,
@@ -233,7 +233,7 @@ class PTable(Result):
         }
 
     def lines(self, verdict: Verdict) -> tuple[tuple[str, str], ...]:
-        """What a verdict on the table says beside its own: delta at a few epsilons, and with which keys it holds."""
+        """Return the lines that a verdict adds for a table: delta at a few epsilons, and the keys it holds for."""
         delta = ", ".join(f"{text_up(verdict.delta(epsilon), 4)} at {epsilon}" for epsilon in CURVE)
         joint = text_down(self.cell_keys().joint_delta, 4)
         return (
@@ -246,14 +246,14 @@ class PTable(Result):
         )
 
     def published_as(self) -> dict[str, dict[str, float]]:
-        """For each small count, how often it is published as what."""
+        """Return the published values of each small count, with their probabilities."""
         return {
             str(count): {str(report): float(probability) for report, probability in self.outcomes(count)}
             for count in range(SMALL_COUNTS + 1)
         }
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values, as in ``schemas/p-table-report.json``."""
+        """Return plain JSON values, as in ``schemas/p-table-report.json``."""
         content: dict[str, Json] = {
             **self.figures(verify(self)),
             "cycle": self.cycle,
@@ -265,7 +265,7 @@ class PTable(Result):
         return stamped("p-table-report", 1, content)
 
     def report(self) -> Report:
-        """What the table does to counts, and delta at a few epsilons as the judge finds it."""
+        """Return the effect of the table on counts, and delta at a few epsilons by the judge."""
         verdict = verify(self)
         small = [self.describe_count(count) for count in range(1, SMALL_COUNTS + 1)]
         terms = (
@@ -278,17 +278,15 @@ class PTable(Result):
         rows = tuple(
             (str(k), str(v), str(w), percent(Fraction(w, self.keys))) for k, b in enumerate(self.blocks) for v, w in b
         )
-        table = Table(
-            ("count", "noise", "keys", "share"), rows[:MOST_ROWS], (0, 1, 2, 3), total=len(rows), compact=True
-        )
-        stated = Terms(tuple((name.replace("_", " "), str(value)) for name, value in self.about.items()))
+        table = Table(("count", "noise", "keys", "share"), rows[:MAX_ROWS], (0, 1, 2, 3), total=len(rows), compact=True)
+        figures = Terms(tuple((name.replace("_", " "), str(value)) for name, value in self.about.items()))
         sections = [
             Section(parts=(Terms(terms),)),
             Section("Delta at every epsilon", (curve,), "pages"),
             Section("The table", (table,), "folded"),
         ]
-        if stated.pairs:
-            sections.append(Section("Figures that come with the table", (stated,), "folded"))
+        if figures.pairs:
+            sections.append(Section("Figures that come with the table", (figures,), "folded"))
         return Report(
             f"A {self._title}",
             "P-table",
@@ -327,12 +325,12 @@ def _mean(block: Block, keys: int) -> Fraction:
 
 @dataclass(frozen=True)
 class CellKeys:
-    """A p-table used with record keys: the same contributors, the same noise.
+    """A p-table with record keys: the same contributors get the same noise.
 
-    For compatibility with programs that publish so. It is **not priced**: ``composes`` is False, and composition and
-    ledgers refuse it. Two cells with the same contributors show the same error, so if their errors are seen to differ,
-    their contributors do: one more record in one of the cells shows with probability :attr:`joint_delta`, at every
-    epsilon. Publishing with fresh keys, ``table.mechanism(epsilon)``, has a guarantee that composes.
+    It exists for compatibility with other programs and is **not priced**: ``composes`` is False, and composition and
+    ledgers refuse it. Two cells with the same contributors have the same error, so different errors reveal different
+    contributors: one more record in one of the cells shows with probability :attr:`joint_delta`, at every epsilon.
+    Publishing with fresh keys, ``table.mechanism(epsilon)``, has a guarantee that composes.
 
     Examples
     --------
@@ -356,9 +354,9 @@ class CellKeys:
     def joint_delta(self) -> Fraction:
         """A lower bound, at every epsilon, of the delta of two cells with the same contributors.
 
-        Both show the same count n + z. With one more record in the second, whose key is then another, they show the
-        same only if the noise happens to make up for it: 1 - sum over z of P(Z_n = z) P(Z_(n+1) = z - 1). It is the
-        largest over all counts n from 1 on, those beyond the last block included: they go round in a cycle.
+        Both show the same count n + z. With one more record in the second, whose key is then different, they show the
+        same only if the noise compensates for it: 1 - sum over z of P(Z_n = z) P(Z_(n+1) = z - 1). It is the largest
+        over all counts n from 1 on, including those beyond the last block, which use the last blocks in a cycle.
         """
         table = self.table
         laws = [table.law(count) for count in range(1, len(table.blocks) + table.cycle + 1)]
@@ -370,7 +368,7 @@ class CellKeys:
         return 1 - sum(same, Fraction(0))
 
     def publish(self, counts: Iterable[int], keys: Iterable[int]) -> IntArray:
-        """The published counts for these counts and cell keys (whole numbers, taken modulo the number of keys)."""
+        """Return the published counts for these counts and cell keys (whole numbers, modulo the number of keys)."""
         values, numbers = Integers(low=0).indices(list(counts)), Integers(low=0).indices(list(keys))
         if values.shape != numbers.shape or values.ndim != 1:
             raise InvalidInput(

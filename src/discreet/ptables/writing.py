@@ -1,4 +1,4 @@
-"""Writing p-tables in the formats of other programs, with what none of them records in a file beside it."""
+"""Writing p-tables in the formats of other programs, with a companion file for the figures that none records."""
 
 from __future__ import annotations
 
@@ -15,52 +15,52 @@ from ..wording import find_name
 if TYPE_CHECKING:
     from .table import PTable
 
-#: What ONS software does with counts above 750: it goes round in rows 501..750.
+#: The last row of an ONS table, and the number of last rows that ONS software uses in turn for larger counts.
 ONS_LAST, ONS_CYCLE = 750, 250
 
-#: The rows of SuperSTAR's matrix, one for each value of a byte.
+#: The number of rows of SuperSTAR's matrix, one for each value of a byte.
 SUPERSTAR_KEYS = 256
 
-#: How a layout is chosen from the ending of the file.
+#: The default layout by the ending of the file.
 ENDINGS = {".txt": "ptable", ".csv": "ptable", ".yaml": "cellkey", ".yml": "cellkey", ".pert": "superstar"}
 
 LAYOUTS = ("ptable", "sas", "cellkey", "ons", "superstar")
 
 
 def write_ptable(table: PTable, path: str | Path, layout: str | None = None, **about: object) -> Path:
-    """Write a table, and beside it ``path.json`` with what the format has no place for.
+    """Write a table, and a companion file ``path.json`` with the figures that the format does not hold.
 
     Parameters
     ----------
     path
-        Where to write it.
+        The path of the file.
     layout
         "ptable" (``i;j;p;v;p_int_ub``, for tau-ARGUS and R; the default for .txt and .csv), "sas" (with lower bounds),
         "cellkey" (YAML), "ons" (CSV, one line for each count and key) or "superstar" (a matrix of 256 rows).
     about
-        Further plain values for the file beside it.
+        Further plain values for the companion file.
 
     Returns
     -------
     Path
-        Where it was written.
+        The path of the file.
     """
     target = Path(path)
     kind = read_layout(target, layout)
     writers = {"ptable": _text, "sas": _sas, "cellkey": _yaml, "ons": _ons, "superstar": _superstar}
     target.write_text("\n".join(writers[kind](table)) + "\n", encoding="ascii")
-    beside = {
+    companion = {
         "format": "discreet p-table", "layout": kind, "keys": table.keys, "reach": table.reach,
         "variance": float(table.variance), "stay": float(table.stay), **table.about, **about,
     }  # fmt: skip
     if kind == "superstar":
-        beside["small_n"] = table.cycle
-    Path(f"{target}.json").write_text(json.dumps(beside, indent=1) + "\n", encoding="utf-8")
+        companion["small_n"] = table.cycle
+    Path(f"{target}.json").write_text(json.dumps(companion, indent=1) + "\n", encoding="utf-8")
     return target
 
 
 def read_layout(path: Path, layout: str | None) -> str:
-    """The layout that is asked for, or that the ending of the file's name stands for."""
+    """Return the requested layout, or the one for the ending of the file's name."""
     if layout is not None:
         return find_name(layout, LAYOUTS, "a layout of p-tables", argument="layout")
     if path.suffix.lower() not in ENDINGS:
@@ -72,7 +72,7 @@ def read_layout(path: Path, layout: str | None) -> str:
 
 
 def _lines(table: PTable) -> Iterator[tuple[int, int, Fraction, Fraction]]:
-    """Count, noise, lower and upper bound of every interval."""
+    """Yield count, noise, lower and upper bound of every interval."""
     if table.cycle != 1:
         raise Unsupported(
             "this layout has one block for all large counts, and the table goes round in several.", argument="layout"
@@ -85,7 +85,7 @@ def _lines(table: PTable) -> Iterator[tuple[int, int, Fraction, Fraction]]:
 
 
 def _decimals(table: PTable) -> int:
-    """How many decimals write every bound exactly."""
+    """Return the number of decimals that hold every bound exactly."""
     rest, twos, fives = table.keys, 0, 0
     while rest % 2 == 0:
         rest, twos = rest // 2, twos + 1
@@ -148,7 +148,7 @@ def _yaml(table: PTable) -> Iterator[str]:
 
 
 def _ons(table: PTable) -> Iterator[str]:
-    """A line for each count up to 750 and each key; counts beyond go round in the last 250 rows."""
+    """Yield a line for each count up to 750 and each key; larger counts use the last 250 rows in turn."""
     if table.cycle == 1 and len(table.blocks) > ONS_LAST - 250 + 2:
         raise Unsupported(
             "the ONS layout serves large counts by rows 501..750; this table has own blocks there.", argument="layout"
@@ -159,7 +159,7 @@ def _ons(table: PTable) -> Iterator[str]:
         raise Unsupported(f"keys of ONS tables go up to 4095; this table has {table.keys} keys.", argument="layout")
     yield '"pcv","ckey","pvalue"'
     for count in range(0 if not table.untouched_zeros else 1, ONS_LAST + 1):
-        # key 0 stands for no noise where it can: ONS software looks up empty cells with it, whatever their key
+        # key 0 means no noise if possible: ONS software looks up all empty cells with it
         entries = sorted(table.block(count), key=lambda entry: entry[0] != 0) if count == 0 else table.block(count)
         key = 0
         for noise, weight in entries:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput, arg
 from ..sources.parsing import duckdb_sql
-from .bands import MAX_BANDS, PERIODS, Bands, DeclaredBands, Edge, read_bands, written_bands
-from .conditions import bare, column_name, only, read_condition, refused, shown
-from .expressions import Compare, Joined, Literal, Member, Test, atoms
+from .bands import MAX_BANDS, PERIODS, Bands, DeclaredBands, Edge, bands_text, read_bands
+from .conditions import bare, column_name, only, piece, read_condition, refusal
+from .expressions import AndOr, Compare, Literal, Member, Test, atoms
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
@@ -51,10 +51,10 @@ class BandExpression:
     width: int | None = None
     whole: bool = False
 
-    def settled(self, column: str, given: DeclaredBands | None) -> DeclaredBands:
+    def complete(self, column: str, ends: DeclaredBands | None) -> DeclaredBands:
         """Return the bands, with the ends declared outside the question if it does not state them itself."""
         if self.declared is not None:
-            if given is not None:
+            if ends is not None:
                 raise InvalidInput(
                     f"the question has the bands of {column!r} in it, {self.text}.",
                     f"Leave {arg('bands')} out, or write {column} alone in the question.",
@@ -62,23 +62,23 @@ class BandExpression:
             return self.declared
         if self.period is not None:
             line = f"{column}={self.period}:{PERIODS[self.period].example}"
-            fits = given is not None and given.period == self.period
+            fits = ends is not None and ends.period == self.period
         else:
             line = f"{column}=0..{10 * (self.width or 1)}:{self.width}"
-            fits = given is not None and _steps_of(given.bands, self.width or 1)
-        if given is None or not fits:
+            fits = ends is not None and _steps_of(ends.bands, self.width or 1)
+        if ends is None or not fits:
             raise InvalidInput(
                 f"{self.text} does not state where its bands begin and end"
-                f"{'' if given is None else ', and other bands are declared'}.",
+                f"{'' if ends is None else ', and other bands are declared'}.",
                 f"State it outside the question, such as {arg('bands', [line])}.",
                 argument="bands",
             )
-        return given
+        return ends
 
     def check_kind(self, column: str, kind: str) -> None:
         """Refuse an expression with another meaning for a column that may hold fractions."""
         if self.whole and kind != "integer" and self.declared is not None:
-            line = written_bands(column, self.declared.bands)
+            line = bands_text(column, self.declared.bands)
             raise InvalidInput(
                 f"{self.text} leaves out fractions between its bands, and {column!r} may hold some.",
                 f"Write {column} alone in the question and {arg('bands', [line])}, or < and >= only.",
@@ -117,8 +117,8 @@ def no_bands(node: Expression) -> InvalidInput:
     column = columns[0] if len(columns) == 1 else "age"
     is_date = any(word in type(node).__name__ for word in ("Date", "Time", "Year", "Month", "Day", "Extract"))
     line = f"{column}=month:{PERIODS['month'].example}" if is_date else f"{column}=18,30,45,65"
-    return refused(
-        f"GROUP BY {shown(node)} is not by a column",
+    return refusal(
+        f"GROUP BY {piece(node)} is not by a column",
         f"Group by {column} itself and declare its bands: {arg('bands', [line])}.",
     )
 
@@ -143,11 +143,11 @@ def _truncated(node: Expression, tables: frozenset[str]) -> BandExpression:
         inside = bare(inside.this)
     column = _column(inside, node, tables)
     if unit not in PERIODS:
-        raise refused(
-            f"{shown(node)} is of a period that has no bands here",
+        raise refusal(
+            f"{piece(node)} is of a period that has no bands here",
             f"Write one of {', '.join(PERIODS)}, and {arg('bands', [f'{column}=month:2024-01..2024-12'])}.",
         )
-    return BandExpression(column, shown(node)[1:-1], period=unit)
+    return BandExpression(column, piece(node)[1:-1], period=unit)
 
 
 def _constant(node: Expression | None) -> int | None:
@@ -164,34 +164,34 @@ def _bucket(node: Expression, tables: frozenset[str]) -> BandExpression:
     low, high, many = (_constant(node.args.get(part)) for part in ("min_value", "max_value", "num_buckets"))
     column = _column(node.this, node, tables)
     if low is None or high is None or many is None or not (low < high and 1 <= many <= MAX_BANDS):
-        raise refused(
-            f"{shown(node)} is not made of whole numbers, the first below the second",
+        raise refusal(
+            f"{piece(node)} is not made of whole numbers, the first below the second",
             f"Declare the edges outside the question: {arg('bands', [f'{column}=18,30,45,65'])}.",
         )
     edges = [low + Fraction(k * (high - low), many) for k in range(many + 1)]
     if any(Fraction(repr(float(edge))) != edge for edge in edges):
-        raise refused(
-            f"{shown(node)} has edges that no decimal number is",
+        raise refusal(
+            f"{piece(node)} has edges that no decimal number is",
             f"Declare them outside the question: {arg('bands', [f'{column}={low},...,{high}'])}.",
         )
     edge_list = ",".join(str(int(edge)) if edge.denominator == 1 else repr(float(edge)) for edge in edges)
-    return BandExpression(column, shown(node)[1:-1], read_bands(column, edge_list))
+    return BandExpression(column, piece(node)[1:-1], read_bands(column, edge_list))
 
 
 def _floor(node: Expression, tables: frozenset[str]) -> BandExpression:
     """Read ``floor(column / w) * w``, in either order."""
     only(node, "this", "expression")
-    left, right = bare(node.this), bare(node.expression)
-    if type(right).__name__ == "Floor":
-        left, right = right, left
-    width = _constant(right)
-    if type(left).__name__ != "Floor" or width is None or width < 1:
+    call, factor = bare(node.this), bare(node.expression)
+    if type(factor).__name__ == "Floor":
+        call, factor = factor, call
+    width = _constant(factor)
+    if type(call).__name__ != "Floor" or width is None or width < 1:
         raise no_bands(node)
-    only(left, "this")
-    inside = bare(left.this)
+    only(call, "this")
+    inside = bare(call.this)
     if type(inside).__name__ != "Div" or _constant(inside.expression) != width:
         raise no_bands(node)
-    return BandExpression(_column(inside.this, node, tables), shown(node)[1:-1], width=width)
+    return BandExpression(_column(inside.this, node, tables), piece(node)[1:-1], width=width)
 
 
 # ------------------------------------------------------------------------------------------------ CASE
@@ -206,49 +206,49 @@ def _case(node: Expression, tables: frozenset[str]) -> BandExpression:
     for branch in node.args["ifs"]:
         only(branch, "this", "true")
         branches.append((read_condition(branch.this, tables).test, _label(branch.args["true"], node)))
-    compared = [atom for test, _ in branches for atom in atoms(test)]
-    columns = {atom.left.column for atom in compared}
-    literals = [atom.right for atom in compared if isinstance(atom, Compare) and isinstance(atom.right, Literal)]
-    plain = len(literals) == len(compared) and all(atom.left.function == "" for atom in compared)
+    comparisons = [atom for test, _ in branches for atom in atoms(test)]
+    columns = {atom.left.column for atom in comparisons}
+    literals = [atom.right for atom in comparisons if isinstance(atom, Compare) and isinstance(atom.right, Literal)]
+    all_plain = len(literals) == len(comparisons) and all(atom.left.function == "" for atom in comparisons)
     types = {literal.type for literal in literals}
     column = min(columns)
-    if "VARCHAR" in types or (len(columns) == 1 and any(isinstance(atom, Member) for atom in compared)):
-        raise refused(
-            f"{shown(node)} puts values together, which is done beforehand",
+    if "VARCHAR" in types or (len(columns) == 1 and any(isinstance(atom, Member) for atom in comparisons)):
+        raise refusal(
+            f"{piece(node)} puts values together, which is done beforehand",
             f"Group by {column} itself and add up the published counts: {arg('domain', [f'{column}=a,b,c'])}.",
         )
-    if not plain or len(columns) > 1 or types not in ({"DOUBLE"}, {"DATE"}) or not _by_size(compared):
-        raise refused(
-            f"{shown(node)} is not bands of one column",
+    if not all_plain or len(columns) > 1 or types not in ({"DOUBLE"}, {"DATE"}) or not _by_size(comparisons):
+        raise refusal(
+            f"{piece(node)} is not bands of one column",
             f"Compare one column with numbers or dates by <, <=, > and >=; or declare its bands: "
             f"{arg('bands', [f'{column}=18,30,45,65'])}.",
         )
-    whole = types == {"DOUBLE"} and any(atom.op not in ("<", ">=") for atom in compared if isinstance(atom, Compare))
+    whole = types == {"DOUBLE"} and any(atom.op not in ("<", ">=") for atom in comparisons if isinstance(atom, Compare))
     if (default := node.args.get("default")) is not None:
         try:
-            line = written_bands(
+            line = bands_text(
                 column, _bands_of_case(node, column, branches, literals, whole, _label(default, node)).bands
             )
         except InvalidInput:  # it covers several bands
-            line = written_bands(column, _bands_of_case(node, column, branches, literals, whole).bands) + ",*"
-        raise refused(
-            f"ELSE in {shown(node)} counts missing values too",
+            line = bands_text(column, _bands_of_case(node, column, branches, literals, whole).bands) + ",*"
+        raise refusal(
+            f"ELSE in {piece(node)} counts missing values too",
             f"Write WHEN and a condition instead of ELSE; or {column} alone in the question and "
             f"{arg('bands', [line])}.",
         )
     declared = _bands_of_case(node, column, branches, literals, whole)
-    return BandExpression(column, shown(node)[1:-1], declared, whole=whole)
+    return BandExpression(column, piece(node)[1:-1], declared, whole=whole)
 
 
 def _label(node: Expression, whole: Expression) -> str:
     node = bare(node)
     if type(node).__name__ != "Literal" or not node.args.get("is_string"):
-        raise refused(f"{shown(whole)} has a result that is not a text", "Write a text in quotes after THEN.")
+        raise refusal(f"{piece(whole)} has a result that is not a text", "Write a text in quotes after THEN.")
     return str(node.this)
 
 
-def _by_size(compared: Sequence[object]) -> bool:
-    return all(isinstance(atom, Compare) and atom.op in ("<", "<=", ">", ">=", "=") for atom in compared)
+def _by_size(comparisons: Sequence[object]) -> bool:
+    return all(isinstance(atom, Compare) and atom.op in ("<", "<=", ">", ">=", "=") for atom in comparisons)
 
 
 def _following(edge: Edge) -> Edge:
@@ -278,8 +278,8 @@ def _bands_of_case(
     below, above = runs[0][0] is not None, runs[-1][0] is not None
     inside = runs[0 if below else 1 : None if above else -1]
     if not labels or any(name is None for name, _ in inside) or len(set(labels)) < len(labels):
-        raise refused(
-            f"{shown(node)} has a gap between its bands, or one text for two of them",
+        raise refusal(
+            f"{piece(node)} has a gap between its bands, or one text for two of them",
             f"Give each band one WHEN, side by side; or declare them: {arg('bands', [f'{column}=18,30,45,65'])}.",
         )
     edges = tuple(points[place - 1] for _, place in runs[1:])
@@ -292,11 +292,11 @@ def _edge(node: Expression, literal: Literal, whole: bool) -> Edge:
         return value
     if isinstance(value, float) and not whole:
         return value
-    raise refused(f"{shown(node)} mixes fractions with <=, > or =", "Write fractions with < and >= only.")
+    raise refusal(f"{piece(node)} mixes fractions with <=, > or =", "Write fractions with < and >= only.")
 
 
 def _holds(test: Test, at: Edge) -> bool:
-    if isinstance(test, Joined):
+    if isinstance(test, AndOr):
         return (all if test.word == "AND" else any)(_holds(part, at) for part in test.parts)
     assert isinstance(test, Compare) and isinstance(test.right, Literal)
     edge = test.right.value

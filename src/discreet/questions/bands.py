@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -19,6 +19,7 @@ from itertools import pairwise
 
 from ..errors import InvalidInput, InWords, WrongType, arg
 from ..exact.integers import is_integer
+from ..lists import read_list
 from ..report import Json
 from ..wording import listed
 from .domains import REST, Values, listed_values
@@ -169,14 +170,14 @@ class DeclaredBands:
         days = [edge for edge in edges if isinstance(edge, date)]
         wholes = [edge for edge in edges if isinstance(edge, int) and self.bands.whole and not fractions]
         if days:
-            named = [_days(low, high) for low, high in pairwise(days)]
+            inner_names = [_days(low, high) for low, high in pairwise(days)]
         elif wholes:
-            named = [_wholes(low, high) for low, high in pairwise(wholes)]
+            inner_names = [_wholes(low, high) for low, high in pairwise(wholes)]
         else:
-            named = [f"{low} to under {high}" for low, high in pairwise(edges)]
+            inner_names = [f"{low} to under {high}" for low, high in pairwise(edges)]
         first, last = ("before", "and later") if self.bands.type == "DATE" else ("under", "and over")
         below = [f"{first} {edges[0]}"] if self.bands.below else []
-        return (*below, *named, *([f"{edges[-1]} {last}"] if self.bands.above else []))
+        return (*below, *inner_names, *([f"{edges[-1]} {last}"] if self.bands.above else []))
 
     @property
     def body(self) -> str:
@@ -212,18 +213,18 @@ def bands_of(bands: tuple[Bands | None, ...], columns: Sequence[int]) -> tuple[B
     >>> bands_of((Bands((18, 65)), None), [1]), len(bands_of((Bands((18, 65)), None), [0]))
     ((), 1)
     """
-    kept = tuple(bands[k] for k in columns) if bands else ()
-    return kept if any(kept) else ()
+    of_columns = tuple(bands[k] for k in columns) if bands else ()
+    return of_columns if any(of_columns) else ()
 
 
-def judge_banded(
+def check_banded(
     columns: Sequence[str], kinds: Sequence[str], values: Sequence[Values], bands: Sequence[Bands | None]
 ) -> None:
     """Refuse group columns whose bands and values do not belong together: one name for each band, in their order."""
     if bands and (len(bands) != len(columns) or not any(bands)):
         raise InvalidInput("groups need bands, or None, for each column.", argument="bands")
-    for column, kind, known, of in zip(columns, kinds, values, bands or (None,) * len(columns), strict=True):
-        names = listed_values(known)
+    for column, kind, column_values, of in zip(columns, kinds, values, bands or (None,) * len(columns), strict=True):
+        names = listed_values(column_values)
         labels = names[:-1] if names and names[-1] is None else names
         if (kind == BAND) != (of is not None) or (of is not None and (None in labels or len(labels) != of.size)):
             raise InvalidInput(f"the bands of {column!r} need one name each, in their order.", argument="bands")
@@ -281,14 +282,12 @@ def bands_from(column: str, edges: object) -> DeclaredBands:
     """
     if isinstance(edges, str):
         return read_bands(column, edges)
-    if isinstance(edges, bytes) or not isinstance(edges, Iterable):
-        raise WrongType.must_be(f"the bands of {column!r}", "a list of edges or a text", edges, argument="bands")
-    given = list(edges)
-    known = [edge for edge in given if edge is not None and edge is not ...]
-    below = bool(known) and known[0] == -math.inf
-    above = bool(known) and known[-1] == math.inf
-    inside = [_given(column, edge) for edge in known[1 if below else 0 : -1 if above else None]]
-    return DeclaredBands(Bands(tuple(inside), below, above), None, None in given, ... in given)
+    items = read_list(edges, f"the bands of {column!r}", "edges", "bands")
+    numbers_or_dates = [edge for edge in items if edge is not None and edge is not ...]
+    below = bool(numbers_or_dates) and numbers_or_dates[0] == -math.inf
+    above = bool(numbers_or_dates) and numbers_or_dates[-1] == math.inf
+    inside = [_given(column, edge) for edge in numbers_or_dates[1 if below else 0 : -1 if above else None]]
+    return DeclaredBands(Bands(tuple(inside), below, above), None, None in items, ... in items)
 
 
 def _given(column: str, edge: object) -> Edge:
@@ -448,7 +447,7 @@ def _refused(what: str, instead: str, line: str = _EXAMPLE) -> InvalidInput:
     return InvalidInput(f"{what}.", f"{instead}: {arg('bands', [line])}.", argument="bands")
 
 
-def written_bands(column: str, bands: Bands) -> str:
+def bands_text(column: str, bands: Bands) -> str:
     """Return bands as they are typed, for a message: ``age=18,30,65``."""
     return f"{column}={DeclaredBands(bands).body}"
 
@@ -461,12 +460,12 @@ def in_words(column: str, bands: Bands, values: Sequence[object]) -> str:
     """
     first = [] if bands.below else [bands.edges[0]]
     starts = [str(edge) for edge in (*first, *(literal.value for literal in bands.inner))]
-    shown = listed(starts) if len(starts) <= 8 else f"{starts[0]}, {starts[1]}, ..., {starts[-1]}"
-    spans = [*([f"begin at {shown}"] if starts else []), *([] if bands.above else [f"end before {bands.edges[-1]}"])]
+    begin = listed(starts) if len(starts) <= 8 else f"{starts[0]}, {starts[1]}, ..., {starts[-1]}"
+    spans = [*([f"begin at {begin}"] if starts else []), *([] if bands.above else [f"end before {bands.edges[-1]}"])]
     open_below = f", beside one for all values below {starts[0]}" if bands.below and starts else ""
-    kept = values[bands.size :]
-    left_out = "" if REST in kept else "Other values are not counted." if None in kept else _LEFT_OUT
-    return f"{column} is counted in bands that {listed(spans)}{open_below}.{f' {left_out}' if left_out else ''}"
+    other_groups = values[bands.size :]
+    note = "" if REST in other_groups else "Other values are not counted." if None in other_groups else _LEFT_OUT
+    return f"{column} is counted in bands that {listed(spans)}{open_below}.{f' {note}' if note else ''}"
 
 
 _LEFT_OUT = "Other values and missing ones are not counted."

@@ -7,7 +7,7 @@ import numpy as np
 from ..exact.arrays import IntArray
 
 
-def _ranked(table: IntArray, lengths: list[int], others: IntArray | None = None) -> tuple[IntArray, IntArray]:
+def _rank_rows(table: IntArray, lengths: list[int], others: IntArray | None = None) -> tuple[IntArray, IntArray]:
     """Return a number for each row of a table (equal for equal rows, below the number of rows) and for each other row.
 
     Other rows that are not in the table get -1.
@@ -18,37 +18,37 @@ def _ranked(table: IntArray, lengths: list[int], others: IntArray | None = None)
     span = 1  # all numbers are below it
     for column, other, length in zip(table.T, others.T, lengths, strict=True):
         if span * length >= 2**62:
-            mine, theirs = _compressed(mine, theirs, span)
+            mine, theirs = _renumber(mine, theirs, span)
             span = len(table)
         theirs = np.where((theirs < 0) | (other < 0) | (other >= length), -1, theirs * length + other)
         mine = mine * length + column
         span *= length
-    return _compressed(mine, theirs, span)
+    return _renumber(mine, theirs, span)
 
 
-def _compressed(mine: IntArray, theirs: IntArray, span: int) -> tuple[IntArray, IntArray]:
+def _renumber(mine: IntArray, theirs: IntArray, span: int) -> tuple[IntArray, IntArray]:
     """Renumber numbers below ``span`` without gaps; theirs likewise, -1 where mine do not have them."""
     if span <= max(2**20, 16 * len(mine)):  # a table of all numbers is faster than sorting
         present = np.zeros(span, dtype=bool)
         present[mine] = True
         ranks = np.where(present, np.cumsum(present) - 1, -1)
         return ranks[mine], np.where(theirs < 0, -1, ranks[theirs])
-    distinct, ranked = np.unique(mine, return_inverse=True)
+    distinct, numbers = np.unique(mine, return_inverse=True)
     place = np.minimum(np.searchsorted(distinct, theirs), len(distinct) - 1)
-    return ranked, np.where(distinct[place] == theirs, place, -1)
+    return numbers, np.where(distinct[place] == theirs, place, -1)
 
 
 def find_rows(rows: IntArray, table: IntArray, lengths: list[int]) -> IntArray:
     """Return the place of each of these rows in a table of distinct rows, -1 if it is not there."""
-    ranks, row_ranks = _ranked(table, lengths, rows)
+    ranks, row_ranks = _rank_rows(table, lengths, rows)
     places = np.full(len(table) + 1, -1, dtype=np.int64)  # the last is what -1 looks up
     places[ranks] = np.arange(len(table))
     return places[row_ranks]
 
 
-def repeated_row(table: IntArray, lengths: list[int]) -> int | None:
+def find_repeated_row(table: IntArray, lengths: list[int]) -> int | None:
     """Return the number of the first row that repeats an earlier one."""
-    ranks, _ = _ranked(table, lengths)
+    ranks, _ = _rank_rows(table, lengths)
     distinct, first = np.unique(ranks, return_index=True)
     if len(distinct) == len(table):
         return None

@@ -40,12 +40,12 @@ from .expressions import (
     Literal,
     Member,
     Missing,
-    Term,
+    SqlTerm,
     Test,
     atoms,
-    compared,
+    comparison,
     depth,
-    joined,
+    join_tests,
 )
 
 if TYPE_CHECKING:
@@ -81,17 +81,17 @@ class Condition:
         names = set()
         for atom in atoms(self.test):
             names.add(atom.left.column)
-            if isinstance(atom, Compare) and isinstance(atom.right, Term):
+            if isinstance(atom, Compare) and isinstance(atom.right, SqlTerm):
                 names.add(atom.right.column)
         return frozenset(names)
 
-    def renamed(self, names: Callable[[str], str]) -> Condition:
+    def rename(self, names: Callable[[str], str]) -> Condition:
         """Return the same condition on columns of other names."""
-        return Condition(self.test.renamed(names))
+        return Condition(self.test.rename(names))
 
     def also(self, other: Condition | None) -> Condition:
         """Return the conjunction with another condition."""
-        return self if other is None else Condition(joined("AND", [self.test, other.test]))
+        return self if other is None else Condition(join_tests("AND", [self.test, other.test]))
 
 
 def read_condition(expression: Expression, tables: frozenset[str] = frozenset()) -> Condition:
@@ -106,11 +106,11 @@ def read_condition(expression: Expression, tables: frozenset[str] = frozenset())
     """
     condition = Condition(_Reader(tables).test(expression))
     if depth(condition.test) > MAX_NESTING:
-        raise refused("a condition is nested too deeply", "Write it with fewer parentheses, or use IN and BETWEEN.")
+        raise refusal("a condition is nested too deeply", "Write it with fewer parentheses, or use IN and BETWEEN.")
     return condition
 
 
-def refused(what: str, instead: str) -> InvalidInput:
+def refusal(what: str, instead: str) -> InvalidInput:
     """Return the error for a part of a request: why it is refused, and what to write instead."""
     return InvalidInput(f"{what}.", instead)
 
@@ -119,13 +119,13 @@ def only(node: Expression, *allowed: str) -> None:
     """Refuse a node with other parts than the allowed ones."""
     for key, value in node.args.items():
         if key not in allowed and value is not None and value is not False and value != []:
-            raise refused(
-                f"{shown(node)} has a part that is not accepted ({key.strip('_')})",
+            raise refusal(
+                f"{piece(node)} has a part that is not accepted ({key.strip('_')})",
                 "Leave it out.",
             )
 
 
-def shown(node: object) -> str:
+def piece(node: object) -> str:
     """Return a piece of the request, short enough for a message."""
     text = " ".join(str(duckdb_sql(cast("Expression", node)) if hasattr(node, "sql") else node).split())
     return repr(text if len(text) <= 60 else text[:57] + "...")
@@ -171,13 +171,13 @@ _REFUSED_NODES = {
 
 def _refused(node: Expression) -> InvalidInput:
     name = type(node).__name__
-    if name.startswith(("Current", "Localtime")) or shown(node).lower()[1:].startswith(("now(", "today(", "uuid(")):
-        return refused(
-            f"{shown(node)} is refused: it changes from one moment to the next",
+    if name.startswith(("Current", "Localtime")) or piece(node).lower()[1:].startswith(("now(", "today(", "uuid(")):
+        return refusal(
+            f"{piece(node)} is refused: it changes from one moment to the next",
             "Write the date or moment itself: DATE '2020-01-31'.",
         )
     why, instead = _REFUSED_NODES.get(name, ("it is not one of the accepted tests", _ACCEPTED_TESTS))
-    return refused(f"{shown(node)} is refused: {why}", instead)
+    return refusal(f"{piece(node)} is refused: {why}", instead)
 
 
 class _Reader:
@@ -189,13 +189,13 @@ class _Reader:
     def test(self, node: Expression) -> Test:
         name = type(node).__name__
         if name in ("And", "Or"):
-            return joined(name.upper(), [self.test(part) for part in _chain(node, name)])
+            return join_tests(name.upper(), [self.test(part) for part in _chain(node, name)])
         if name == "Paren":
             only(node, "this")
             return self.test(node.this)
         if name == "Not":
             only(node, "this")
-            return self.test(node.this).negated()
+            return self.test(node.this).negation()
         if name in _OPERATORS:
             only(node, "this", "expression")
             return self.compare(node.this, _OPERATORS[name], node.expression)
@@ -204,7 +204,7 @@ class _Reader:
         if name == "Between":
             only(node, "this", "low", "high")
             low = self.compare(node.this, ">=", node.args["low"])
-            return joined("AND", [low, self.compare(node.this, "<=", node.args["high"])])
+            return join_tests("AND", [low, self.compare(node.this, "<=", node.args["high"])])
         if name == "In":
             return self.member(node)
         if name == "Is":
@@ -213,7 +213,7 @@ class _Reader:
         if name == "Column":
             return self.compare(node, "=", None)
         if self.is_term(node):
-            raise refused(f"{shown(node)} alone is not a condition", "Compare it with a literal.")
+            raise refusal(f"{piece(node)} alone is not a condition", "Compare it with a literal.")
         raise _refused(node)
 
     def compare(self, left: Expression, op: str, right: Expression | None, only_is: bool = False) -> Test:
@@ -226,10 +226,10 @@ class _Reader:
                 return Missing(self.term(left))
             if op == "IS DISTINCT FROM":
                 return Missing(self.term(left), False)
-            raise refused(f"{shown(left)} {op} NULL is never true", "Write IS NULL or IS NOT NULL.")
+            raise refusal(f"{piece(left)} {op} NULL is never true", "Write IS NULL or IS NOT NULL.")
         if only_is and type(right).__name__ != "Boolean":
-            raise refused(
-                f"IS {shown(right)} is not understood", "Write IS NULL, IS TRUE, IS FALSE or IS NOT DISTINCT FROM."
+            raise refusal(
+                f"IS {piece(right)} is not understood", "Write IS NULL, IS TRUE, IS FALSE or IS NOT DISTINCT FROM."
             )
         if self.is_term(right) and not self.is_term(left):
             left, right, op = right, left, FLIPPED.get(op, op)
@@ -239,49 +239,49 @@ class _Reader:
             return _checked(Compare(term, op, self.literal(right)))
         other = self.term(right)
         if term.type is None or term.type != other.type or term.function != "TRY_CAST" or other.function != "TRY_CAST":
-            raise refused(
-                f"{shown(left)[1:-1]} {op} {shown(right)[1:-1]} compares two columns, whose types could clash on a row",
+            raise refusal(
+                f"{piece(left)[1:-1]} {op} {piece(right)[1:-1]} compares two columns, whose types could clash on a row",
                 f"Put a text in single quotes: '{getattr(right, 'name', 'text')}'; or read both columns as one type: "
                 "TRY_CAST(a AS DOUBLE) < TRY_CAST(b AS DOUBLE).",
             )
         if op.startswith("IS"):
-            raise refused(f"{op} between two columns is not accepted", "Write = or <>, and IS NULL of each column.")
-        return compared(term, op, other)
+            raise refusal(f"{op} between two columns is not accepted", "Write = or <>, and IS NULL of each column.")
+        return comparison(term, op, other)
 
     def like(self, node: Expression, op: str) -> Test:
         only(node, "this", "expression", "negate")
         pattern = bare(node.expression)
         if type(pattern).__name__ != "Literal" or not pattern.args.get("is_string"):
-            raise refused(
-                f"the pattern {shown(pattern)} is not a text in quotes", "Write LIKE 'abc%', and OR between several."
+            raise refusal(
+                f"the pattern {piece(pattern)} is not a text in quotes", "Write LIKE 'abc%', and OR between several."
             )
         if "\\" in str(pattern.this):
-            raise refused(
-                f"the pattern {shown(pattern)} holds a backslash, which engines read differently",
+            raise refusal(
+                f"the pattern {piece(pattern)} holds a backslash, which engines read differently",
                 "Write _ in its place, which stands for any one character.",
             )
         test = _checked(Compare(self.term(node.this), op, Literal("VARCHAR", str(pattern.this))))
-        return test.negated() if node.args.get("negate") else test
+        return test.negation() if node.args.get("negate") else test
 
     def member(self, node: Expression) -> Test:
         if node.args.get("query") is not None or node.args.get("field") is not None or node.args.get("unnest"):
-            raise refused(f"{shown(node)} does not list values", "List the values: IN ('a', 'b').")
+            raise refusal(f"{piece(node)} does not list values", "List the values: IN ('a', 'b').")
         only(node, "this", "expressions")
         term = self.term(node.this)
         literals = []
         for item in node.expressions:
             item = bare(item)
             if type(item).__name__ == "Null":
-                raise refused(
+                raise refusal(
                     "NULL in a list never matches, and makes NOT IN match nothing", "Write OR column IS NULL."
                 )
             if self.is_term(item):
-                raise refused(f"{shown(item)} in a list is not a literal", "List literals only: IN ('a', 'b').")
+                raise refusal(f"{piece(item)} in a list is not a literal", "List literals only: IN ('a', 'b').")
             literals.append(self.literal(item))
         if not literals:
-            raise refused(f"{shown(node)} lists nothing", "List at least one value.")
+            raise refusal(f"{piece(node)} lists nothing", "List at least one value.")
         if len(kinds := sorted({literal.type for literal in literals})) > 1:
-            raise refused(f"a list mixes {listed(kinds)}", "Write all its values in quotes, or none.")
+            raise refusal(f"a list mixes {listed(kinds)}", "Write all its values in quotes, or none.")
         for literal in literals:
             _checked(Compare(term, "=", literal))
         distinct = sorted(set(literals), key=lambda literal: literal.value)
@@ -295,42 +295,42 @@ class _Reader:
             return True
         return name in ("Column", "Lower", "Upper", "Trim", "Coalesce")
 
-    def term(self, node: Expression) -> Term:
+    def term(self, node: Expression) -> SqlTerm:
         node = bare(node)
         name = type(node).__name__
         if name == "Column":
-            return Term("", column_name(node, self.tables))
+            return SqlTerm("", column_name(node, self.tables))
         if name in ("Lower", "Upper", "Trim"):
             only(node, "this")
             inner = self.term(node.this)
             if inner.type not in (None, "VARCHAR"):
-                raise refused(f"{shown(node)} treats a {inner.type} as text", f"Write {name.upper()}(column).")
-            return Term(name.upper(), inner.column, inner, "VARCHAR")
+                raise refusal(f"{piece(node)} treats a {inner.type} as text", f"Write {name.upper()}(column).")
+            return SqlTerm(name.upper(), inner.column, inner, "VARCHAR")
         if name == "Coalesce":
             only(node, "this", "expressions")
             inner = self.term(node.this)
             if len(node.expressions) != 1 or self.is_term(node.expressions[0]):
-                raise refused(f"{shown(node)} is not a column and one literal", "Write COALESCE(column, literal).")
+                raise refusal(f"{piece(node)} is not a column and one literal", "Write COALESCE(column, literal).")
             default = self.literal(node.expressions[0])
             _checked(Compare(inner, "=", default))
-            return Term("COALESCE", inner.column, inner, inner.type or default.type, default)
+            return SqlTerm("COALESCE", inner.column, inner, inner.type or default.type, default)
         if name == "TryCast":
             only(node, "this", "to", "safe")
             only(node.args["to"], "this", "nested")
             type_ = _TYPES.get(str(getattr(node.args["to"].this, "name", node.args["to"].this)))
             inner = self.term(node.this)
             if type_ is None:
-                raise refused(
-                    f"the type in {shown(node)} is not accepted", f"Read the column as {', '.join(READINGS)}."
+                raise refusal(
+                    f"the type in {piece(node)} is not accepted", f"Read the column as {', '.join(READINGS)}."
                 )
             if inner.type not in (None, "VARCHAR"):
-                raise refused(
-                    f"{shown(node)} reads what was already read as {inner.type}", "Write one TRY_CAST(column AS ...)."
+                raise refusal(
+                    f"{piece(node)} reads what was already read as {inner.type}", "Write one TRY_CAST(column AS ...)."
                 )
-            return Term("TRY_CAST", inner.column, inner, type_)
+            return SqlTerm("TRY_CAST", inner.column, inner, type_)
         signed = name == "Neg" and type(bare(node.this)).__name__ == "Literal"
         if signed or name in ("Literal", "Boolean", "Null") or (name == "Cast" and not self.is_term(node)):
-            raise refused(f"{shown(node)} is in the place of a column", "Compare a column with a literal.")
+            raise refusal(f"{piece(node)} is in the place of a column", "Compare a column with a literal.")
         raise _refused(node)
 
     def literal(self, node: Expression) -> Literal:
@@ -352,7 +352,7 @@ class _Reader:
             if _TYPES.get(to) in ("DATE", "TIMESTAMP") and bare(node.this).args.get("is_string"):
                 return _moment(_TYPES[to], str(bare(node.this).this))
         if name == "Null":
-            raise refused("NULL cannot be compared with a value", "Write IS NULL or IS NOT NULL.")
+            raise refusal("NULL cannot be compared with a value", "Write IS NULL or IS NOT NULL.")
         raise _refused(node)
 
 
@@ -361,14 +361,14 @@ def column_name(node: Expression, tables: frozenset[str]) -> str:
     only(node, "this", "table")
     table = node.args.get("table")
     if type(node.this).__name__ != "Identifier":
-        raise refused(f"{shown(node)} is not a column", "Name one column.")
+        raise refusal(f"{piece(node)} is not a column", "Name one column.")
     if table is not None and table.name.lower() not in tables:
-        raise refused(
-            f"{shown(node)} names a table or a field that is not in the question", "Write the column's name alone."
+        raise refusal(
+            f"{piece(node)} names a table or a field that is not in the question", "Write the column's name alone."
         )
     only(node.this, "this", "quoted")
     if not node.this.name:
-        raise refused("a column has an empty name", "Name one column.")
+        raise refusal("a column has an empty name", "Name one column.")
     return str(node.this.name)
 
 
@@ -395,12 +395,12 @@ def bare(node: Expression) -> Expression:
 
 def _number(text: str, sign: int) -> Literal:
     if not re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?", text):
-        raise refused(f"{text[:60]!r} is not a number", "Write it like 12, 0.5 or 1e-3.")
+        raise refusal(f"{text[:60]!r} is not a number", "Write it like 12, 0.5 or 1e-3.")
     if text.isdigit() and len(text) < 25:
         return Literal("DOUBLE", sign * int(text))
     value = sign * float(text)
     if text.isdigit() or math.isinf(value) or (value == 0 and re.search("[1-9]", re.split("[eE]", text)[0])):
-        raise refused(
+        raise refusal(
             f"the number {text[:60]} is too long, too large or too small to compare with", "Write it in quotes."
         )
     return Literal("DOUBLE", int(value) if value == int(value) and abs(value) <= LARGEST_WHOLE else value)
@@ -416,7 +416,7 @@ def _moment(type_: str, text: str) -> Literal:
             return Literal(type_, datetime.fromisoformat(padded))
     except ValueError:
         pass
-    raise refused(
+    raise refusal(
         f"{text[:60]!r} is not a {type_.lower()}", "Write DATE '2020-01-31' or TIMESTAMP '2020-01-31 13:45:00'."
     )
 
@@ -427,17 +427,17 @@ def _checked(test: Compare) -> Compare:
     assert isinstance(literal, Literal)
     if term.type in INTEGERS and literal.type == "DOUBLE":
         if not isinstance(literal.value, int) or not -INTEGERS[term.type] <= literal.value < INTEGERS[term.type]:
-            raise refused(
-                f"{shown(test.text)} compares {term.type} with a number that is not one", "Read the column as DOUBLE."
+            raise refusal(
+                f"{piece(test.text)} compares {term.type} with a number that is not one", "Read the column as DOUBLE."
             )
     elif term.type not in (None, literal.type):
         what = "text" if literal.type == "VARCHAR" else f"a {literal.type} literal"
-        raise refused(f"{shown(test.text)} compares a {term.type} with {what}", "Write a literal of that type.")
+        raise refusal(f"{piece(test.text)} compares a {term.type} with {what}", "Write a literal of that type.")
     elif literal.type == "DOUBLE" and isinstance(literal.value, int) and abs(literal.value) > LARGEST_WHOLE:
-        raise refused(
-            f"{shown(test.text)} compares with a whole number beyond 2^53, which is not exact in a double",
+        raise refusal(
+            f"{piece(test.text)} compares with a whole number beyond 2^53, which is not exact in a double",
             "Write it in quotes to compare as text, or TRY_CAST(column AS BIGINT).",
         )
     if literal.type == "BOOLEAN" and test.op in FLIPPED:
-        raise refused(f"{shown(test.text)} compares truth values by size", "Write = TRUE or = FALSE.")
+        raise refusal(f"{piece(test.text)} compares truth values by size", "Write = TRUE or = FALSE.")
     return test

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import InvalidInput, InWords, WrongType
 from ..exact.arrays import IntArray
+from ..lists import read_list
 from .domains import REST, Rest, Value, Values, listed_values, read_table
 
 
@@ -20,28 +21,28 @@ def declared_table(
     """Return the heading, the columns and the number of rows of a CSV file, or of rows as in ``groups_from``."""
     if isinstance(rows, str | Path):
         return read_table(rows)
-    given = list(rows)
-    heading = list(given[0]) if given and isinstance(given[0], Mapping) else list(columns)
-    return heading, *declared_columns(given, heading)
+    row_list = read_list(rows, "groups", "rows")
+    heading = list(row_list[0]) if row_list and isinstance(row_list[0], Mapping) else list(columns)
+    return heading, *declared_columns(row_list, heading)
 
 
 def declared_columns(rows: Iterable[Any], names: Sequence[str]) -> tuple[list[Sequence[Value]], int]:
     """Return columns from rows: mappings, tuples in the order of the names, or bare values of a single column."""
-    given = list(rows)
-    if set(map(type, given)) - {tuple, list}:
-        given = [_row(row, names) for row in given]
-    if set(map(len, given)) - {len(names)}:
-        number = next(number for number, row in enumerate(given, 1) if len(row) != len(names))
+    row_list = read_list(rows, "groups", "rows")
+    if set(map(type, row_list)) - {tuple, list}:
+        row_list = [_row(row, names) for row in row_list]
+    if set(map(len, row_list)) - {len(names)}:
+        number = next(number for number, row in enumerate(row_list, 1) if len(row) != len(names))
         raise InvalidInput(
             f"row {number} needs one value for each of {', '.join(names)}.",
             "Give it as a tuple in this order, or as a mapping.",
         )
     columns: list[Sequence[Value]] = []
     for place, name in enumerate(names):
-        column = list(map(itemgetter(place), given))
+        column = list(map(itemgetter(place), row_list))
         plain = not set(map(type, column)) - {int, str, type(None)}
         columns.append(column if plain else [declared_value(value, name) for value in column])
-    return columns, len(given)
+    return columns, len(row_list)
 
 
 def _row(row: object, names: Sequence[str]) -> Sequence[Any]:
@@ -68,15 +69,15 @@ def declared_value(value: Any, column: str) -> Value:
 
 def declared_values(values: Iterable[object], column: str) -> Values:
     """Return the values of one column as Python declares them; a final ``...`` or REST stands for all others."""
-    given = list(values)
-    starred = bool(given) and (given[-1] is ... or isinstance(given[-1], Rest))
-    listed = tuple(declared_value(value, column) for value in (given[:-1] if starred else given))
-    if starred and not listed:
+    items = read_list(values, f"the values of {column!r}", "values", "domain")
+    ends_with_rest = bool(items) and (items[-1] is ... or isinstance(items[-1], Rest))
+    named_values = tuple(declared_value(value, column) for value in (items[:-1] if ends_with_rest else items))
+    if ends_with_rest and not named_values:
         raise InvalidInput(f"the domain of {column!r} has ... alone.", "List its values before it.", argument="domain")
-    return (*listed, REST) if starred else listed
+    return (*named_values, REST) if ends_with_rest else named_values
 
 
-def encoded(column: Sequence[Value], size: int) -> tuple[list[Value], IntArray]:
+def encode_column(column: Sequence[Value], size: int) -> tuple[list[Value], IntArray]:
     """Return the distinct values in order of appearance, and the place of each row's value among them."""
     order = {value: code for code, value in enumerate(dict.fromkeys(column))}
     return list(order), np.fromiter(map(order.__getitem__, column), dtype=np.int64, count=size)

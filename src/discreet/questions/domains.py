@@ -99,7 +99,7 @@ def _listed_values(column: str, body: str, items: list[tuple[str, bool]]) -> Val
         if any(spans):
             return _spans(items, column)
     if all(bare for _, bare in items):
-        return tuple(typed([None if text == "NULL" else text for text, _ in items]))
+        return tuple(parse_whole([None if text == "NULL" else text for text, _ in items]))
     return tuple(None if bare and text == "NULL" else text for text, bare in items)
 
 
@@ -240,7 +240,7 @@ def _spans(items: list[tuple[str, bool]], column: str) -> Values:
     return tuple(value for span in spans for value in ((None,) if span is None else span))
 
 
-def typed(values: list[Value]) -> list[Value]:
+def parse_whole(values: list[Value]) -> list[Value]:
     """Read texts as whole numbers, if all are written so (007 is not: as a number it would lose its zeros)."""
     known = [value for value in values if isinstance(value, str)]
     if known and all(INTEGER.fullmatch(text) and abs(int(text)) <= LARGEST_WHOLE for text in known):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..exact.arrays import Array, BoolArray, IntArray
 from .conditions import Condition
-from .expressions import Compare, Joined, Literal, Member, Missing, Term, Test, atoms
+from .expressions import AndOr, Compare, Literal, Member, Missing, SqlTerm, Test, atoms
 
 #: Maximum number of combinations (times conditions) to check; beyond it one row is assumed to meet them all.
 MAX_COMBINATIONS = 20_000_000
@@ -50,7 +50,7 @@ def most_together(conditions: Sequence[Condition | None], where: Condition | Non
 
 
 def _conjuncts(test: Test) -> list[Test]:
-    return list(test.parts) if isinstance(test, Joined) and test.word == "AND" else [test]
+    return list(test.parts) if isinstance(test, AndOr) and test.word == "AND" else [test]
 
 
 def _separate(tests: list[Test]) -> list[list[Test]]:
@@ -92,7 +92,7 @@ class _Grid:
         self.shape = [reading.places for reading in self.readings.values()]
 
     def truth(self, test: Test) -> Truths:
-        if isinstance(test, Joined):
+        if isinstance(test, AndOr):
             whole = self.truth(test.parts[0])
             for part in test.parts[1:]:
                 whole = (np.minimum if test.word == "AND" else np.maximum)(whole, self.truth(part))
@@ -105,7 +105,7 @@ class _Grid:
         for test in filters:
             possible = possible & (self.truth(test) == TRUE)
         for reading in self.readings.values():
-            column = self.readings.get((Term("", reading.term.column), None))
+            column = self.readings.get((SqlTerm("", reading.term.column), None))
             if column is not None and column is not reading and reading.term.never_fills_in:
                 absent, unread = (self._along(one, np.arange(one.places) == 0) for one in (column, reading))
                 possible = possible & ~(absent & ~unread)
@@ -126,7 +126,7 @@ def _key(atom: Atom) -> Hashable:
         return atom.left, atom.left.type
     if isinstance(atom, Member):
         return atom.left, atom.left.type or atom.literals[0].type
-    if isinstance(atom.right, Term):
+    if isinstance(atom.right, SqlTerm):
         return atom.left, atom.right, "pair"
     if "LIKE" in atom.op:
         return atom.left, atom.op.removeprefix("NOT "), atom.right
@@ -139,16 +139,16 @@ class _Reading:
     def __init__(self, axis: int, atoms: list[Atom]) -> None:
         self.axis = axis
         self.term = atoms[0].left
-        ordered = sorted({one for atom in atoms for one in _literals(atom)}, key=lambda literal: literal.value)
+        literals = sorted({one for atom in atoms for one in _literals(atom)}, key=lambda literal: literal.value)
         # literals are at odd numbers, gaps at even ones; two terms are compared as if the right one were a literal,
         # and a pattern is as if it were one
-        self.order = {literal: 2 * k + 1 for k, literal in enumerate(ordered)}
-        places = np.arange(2 * max(1, len(ordered)) + 1)
-        known = np.array([np.where(self._holds(atom, places), TRUE, FALSE) for atom in atoms], dtype=np.int8)
-        told_apart = {column.tobytes(): k for k, column in reversed(list(enumerate(np.ascontiguousarray(known.T))))}
-        known = known[:, sorted(told_apart.values())]
-        self.truths = {atom: np.concatenate([[_at_null(atom)], row]) for atom, row in zip(atoms, known, strict=True)}
-        self.places = 1 + known.shape[1]
+        self.order = {literal: 2 * k + 1 for k, literal in enumerate(literals)}
+        places = np.arange(2 * max(1, len(literals)) + 1)
+        truths = np.array([np.where(self._holds(atom, places), TRUE, FALSE) for atom in atoms], dtype=np.int8)
+        distinct = {column.tobytes(): k for k, column in reversed(list(enumerate(np.ascontiguousarray(truths.T))))}
+        truths = truths[:, sorted(distinct.values())]
+        self.truths = {atom: np.concatenate([[_at_null(atom)], row]) for atom, row in zip(atoms, truths, strict=True)}
+        self.places = 1 + truths.shape[1]
 
     def _holds(self, atom: Atom, places: IntArray) -> BoolArray:
         if isinstance(atom, Missing):
@@ -158,7 +158,7 @@ class _Reading:
         if "LIKE" in atom.op:
             matching: BoolArray = places == 1
             return ~matching if atom.op.startswith("NOT") else matching
-        against = 1 if isinstance(atom.right, Term) else self.order[atom.right]
+        against = 1 if isinstance(atom.right, SqlTerm) else self.order[atom.right]
         compared: BoolArray = _COMPARED[atom.op](places, against)
         return compared
 

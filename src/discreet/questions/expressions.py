@@ -78,7 +78,7 @@ class Literal:
 
 
 @dataclass(frozen=True)
-class Term:
+class SqlTerm:
     """A column, or what LOWER, UPPER, TRIM, COALESCE and TRY_CAST make of a term.
 
     ``function`` is empty for a column; ``type`` is None for a column that takes the type of the literal it meets.
@@ -86,7 +86,7 @@ class Term:
 
     function: str
     column: str
-    inner: Term | None = None
+    inner: SqlTerm | None = None
     type: str | None = None
     default: Literal | None = None
 
@@ -103,28 +103,28 @@ class Term:
         """True if the term is NULL wherever its column is."""
         return self.default is None and (self.inner is None or self.inner.never_fills_in)
 
-    def renamed(self, names: Callable[[str], str]) -> Term:
-        inner = None if self.inner is None else self.inner.renamed(names)
-        return Term(self.function, names(self.column), inner, self.type, self.default)
+    def rename(self, names: Callable[[str], str]) -> SqlTerm:
+        inner = None if self.inner is None else self.inner.rename(names)
+        return SqlTerm(self.function, names(self.column), inner, self.type, self.default)
 
 
 @dataclass(frozen=True)
 class Compare:
     """``term op literal``, or two terms that are read as the same type."""
 
-    left: Term
+    left: SqlTerm
     op: str
-    right: Literal | Term
+    right: Literal | SqlTerm
 
     @property
     def text(self) -> str:
         return f"{self.left.text} {self.op} {self.right.text}"
 
-    def renamed(self, names: Callable[[str], str]) -> Compare:
-        right = self.right.renamed(names) if isinstance(self.right, Term) else self.right
-        return compared(self.left.renamed(names), self.op, right)
+    def rename(self, names: Callable[[str], str]) -> Compare:
+        right = self.right.rename(names) if isinstance(self.right, SqlTerm) else self.right
+        return comparison(self.left.rename(names), self.op, right)
 
-    def negated(self) -> Test:
+    def negation(self) -> Test:
         return Compare(self.left, NEGATED[self.op], self.right)
 
 
@@ -132,7 +132,7 @@ class Compare:
 class Member:
     """``term [NOT] IN (literals)``: at least two, sorted, each once."""
 
-    left: Term
+    left: SqlTerm
     literals: tuple[Literal, ...]
     inside: bool = True
 
@@ -141,10 +141,10 @@ class Member:
         listed = ", ".join(literal.text for literal in self.literals)
         return f"{self.left.text} {'IN' if self.inside else 'NOT IN'} ({listed})"
 
-    def renamed(self, names: Callable[[str], str]) -> Member:
-        return Member(self.left.renamed(names), self.literals, self.inside)
+    def rename(self, names: Callable[[str], str]) -> Member:
+        return Member(self.left.rename(names), self.literals, self.inside)
 
-    def negated(self) -> Test:
+    def negation(self) -> Test:
         return Member(self.left, self.literals, not self.inside)
 
 
@@ -152,22 +152,22 @@ class Member:
 class Missing:
     """``term IS [NOT] NULL``: of a column itself, or of a reading that may not succeed."""
 
-    left: Term
+    left: SqlTerm
     missing: bool = True
 
     @property
     def text(self) -> str:
         return f"{self.left.text} IS {'' if self.missing else 'NOT '}NULL"
 
-    def renamed(self, names: Callable[[str], str]) -> Missing:
-        return Missing(self.left.renamed(names), self.missing)
+    def rename(self, names: Callable[[str], str]) -> Missing:
+        return Missing(self.left.rename(names), self.missing)
 
-    def negated(self) -> Test:
+    def negation(self) -> Test:
         return Missing(self.left, not self.missing)
 
 
 @dataclass(frozen=True)
-class Joined:
+class AndOr:
     """``a AND b AND ...`` or ``a OR b OR ...``: at least two, none of the same word, each once, in one order."""
 
     word: str
@@ -175,20 +175,20 @@ class Joined:
 
     @property
     def text(self) -> str:
-        return f" {self.word} ".join(f"({part.text})" if isinstance(part, Joined) else part.text for part in self.parts)
+        return f" {self.word} ".join(f"({part.text})" if isinstance(part, AndOr) else part.text for part in self.parts)
 
-    def renamed(self, names: Callable[[str], str]) -> Test:
-        return joined(self.word, [part.renamed(names) for part in self.parts])
+    def rename(self, names: Callable[[str], str]) -> Test:
+        return join_tests(self.word, [part.rename(names) for part in self.parts])
 
-    def negated(self) -> Test:
+    def negation(self) -> Test:
         """Negate by De Morgan, which holds with NULL as well."""
-        return joined("OR" if self.word == "AND" else "AND", [part.negated() for part in self.parts])
+        return join_tests("OR" if self.word == "AND" else "AND", [part.negation() for part in self.parts])
 
 
-Test = Compare | Member | Missing | Joined
+Test = Compare | Member | Missing | AndOr
 
 
-def joined(word: str, parts: list[Test]) -> Test:
+def join_tests(word: str, parts: list[Test]) -> Test:
     """Join one or more tests by AND or OR, without parentheses that change nothing.
 
     The order in which people write the parts, and writing one twice, mean nothing (with NULL as well), so they make no
@@ -196,21 +196,21 @@ def joined(word: str, parts: list[Test]) -> Test:
     """
     flat: list[Test] = []
     for part in parts:
-        flat.extend(part.parts if isinstance(part, Joined) and part.word == word else [part])
+        flat.extend(part.parts if isinstance(part, AndOr) and part.word == word else [part])
     distinct = sorted(dict.fromkeys(flat), key=_order)
-    return distinct[0] if len(distinct) == 1 else Joined(word, tuple(distinct))
+    return distinct[0] if len(distinct) == 1 else AndOr(word, tuple(distinct))
 
 
-def compared(left: Term, op: str, right: Literal | Term) -> Compare:
+def comparison(left: SqlTerm, op: str, right: Literal | SqlTerm) -> Compare:
     """Return a comparison; of two terms, always the same one stands on the left."""
-    if isinstance(right, Term) and right.text < left.text:
+    if isinstance(right, SqlTerm) and right.text < left.text:
         return Compare(right, FLIPPED.get(op, op), left)
     return Compare(left, op, right)
 
 
 def _order(test: Test) -> tuple[object, ...]:
     """Return the sort key of a test: by column, then by value, so that a range is read from its lower end."""
-    if isinstance(test, Joined):
+    if isinstance(test, AndOr):
         return (1, test.text)
     first = test.literals[0] if isinstance(test, Member) else test.right if isinstance(test, Compare) else None
     value = (first.type, first.value) if isinstance(first, Literal) else ("", 0)
@@ -219,18 +219,18 @@ def _order(test: Test) -> tuple[object, ...]:
 
 def atoms(test: Test) -> Iterator[Compare | Member | Missing]:
     """Yield the tests that are not made of others."""
-    if isinstance(test, Joined):
+    if isinstance(test, AndOr):
         for part in test.parts:
             yield from atoms(part)
     else:
         yield test
 
 
-def depth(part: Test | Term | Literal) -> int:
+def depth(part: Test | SqlTerm | Literal) -> int:
     """Return how deeply its text is nested."""
-    if isinstance(part, Joined):
+    if isinstance(part, AndOr):
         return 1 + max(depth(inner) for inner in part.parts)
-    if isinstance(part, Term):
+    if isinstance(part, SqlTerm):
         return 1 if part.inner is None else 1 + depth(part.inner)
     if isinstance(part, Literal):
         return 0

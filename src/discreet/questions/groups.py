@@ -21,10 +21,10 @@ import numpy as np
 from ..errors import InvalidInput, InWords, WrongType, arg
 from ..exact.arrays import IntArray
 from ..report import Json
-from .bands import BAND, Bands, judge_banded
-from .codes import find_rows, repeated_row
-from .declarations import declared_columns, declared_table, declared_values, encoded, kind_of, positions_of
-from .domains import INTEGER, MAX_GROUPS, REST, Values, domain_values, has_rest, listed_values, read_table, typed
+from .bands import BAND, Bands, check_banded
+from .codes import find_repeated_row, find_rows
+from .declarations import declared_columns, declared_table, declared_values, encode_column, kind_of, positions_of
+from .domains import INTEGER, MAX_GROUPS, REST, Values, domain_values, has_rest, listed_values, parse_whole, read_table
 from .domains import Value as Value
 from .domains import blanks_removed as blanks_removed
 from .domains import split_domain as split_domain
@@ -76,7 +76,7 @@ class Groups:
             return
         for column, kind, values in zip(self.columns, self.kinds, self.values, strict=True):
             _judge_values(column, kind, values)
-        judge_banded(self.columns, self.kinds, self.values, self.bands)
+        check_banded(self.columns, self.kinds, self.values, self.bands)
         if self.cells is not None:
             object.__setattr__(self, "cells", _judged_cells(self.cells, [len(values) for values in self.values]))
         if self.size > MAX_GROUPS:
@@ -121,14 +121,14 @@ class Groups:
         """
         codes = np.asarray(codes, dtype=np.int64)
         lengths = [len(values) for values in self.values]
-        known = ((codes >= 0) & (codes < np.array(lengths, dtype=np.int64))).all(axis=1)
+        is_declared = ((codes >= 0) & (codes < np.array(lengths, dtype=np.int64))).all(axis=1)
         if self.cells is None:
             number = np.zeros(len(codes), dtype=np.int64)
             for column, length in zip(codes.T, lengths, strict=True):
                 number = number * length + column
         else:
             number = find_rows(codes, self.cells, lengths)
-        return np.where(known, number, -1)
+        return np.where(is_declared, number, -1)
 
     def labels(self, column: int) -> list[Value]:
         """Return the value of each group in one column."""
@@ -181,8 +181,8 @@ class Groups:
         """
         try:
             rest = content.get("rest", [False] * len(content["values"]))
-            described = map(_described, content["values"])
-            values = tuple((*one, REST) if star else one for one, star in zip(described, rest, strict=True))
+            value_lists = map(_read_values, content["values"])
+            values = tuple((*one, REST) if star else one for one, star in zip(value_lists, rest, strict=True))
             bands = tuple(None if one is None else Bands.from_json(one) for one in content.get("bands", ()))
             cells = content["cells"]
             zeros = content["zeros"]
@@ -321,9 +321,9 @@ def with_zeros(groups: Groups, zeros: str | Path | Iterable[object]) -> Groups:
     heading, columns, size = declared_table(zeros, groups.columns)
     if not size:
         return groups
-    matched = _match(groups, heading, columns, size, where)
+    matching_row = _match(groups, heading, columns, size, where)
     is_matched = np.zeros(size, dtype=bool)
-    is_matched[matched[matched >= 0]] = True
+    is_matched[matching_row[matching_row >= 0]] = True
     if not is_matched.all():
         raise InvalidInput(
             f"{where}, row {int(np.argmin(is_matched)) + 1} is not a declared group; a structural zero is one of the "
@@ -331,7 +331,7 @@ def with_zeros(groups: Groups, zeros: str | Path | Iterable[object]) -> Groups:
             "Declare the group, or leave the row out.",
             argument="zeros",
         )
-    return replace(groups, zeros=groups.zeros | frozenset(np.flatnonzero(matched >= 0).tolist()))
+    return replace(groups, zeros=groups.zeros | frozenset(np.flatnonzero(matching_row >= 0).tolist()))
 
 
 def read_sizes(path: str | Path | Iterable[object], groups: Groups) -> IntArray:
@@ -342,7 +342,7 @@ def read_sizes(path: str | Path | Iterable[object], groups: Groups) -> IntArray:
     where = str(path) if isinstance(path, str | Path) else "the sizes"
     heading, columns, size = declared_table(path, (*groups.columns, "size"))
     place = positions_of(heading, ["size"], where)[0]
-    size_texts, codes = encoded(columns.pop(place), size)
+    size_texts, codes = encode_column(columns.pop(place), size)
     for code, value in enumerate(size_texts):
         if not INTEGER.fullmatch(str(value)) or not 0 <= int(str(value)) <= LARGEST_WHOLE:
             row = int(np.argmax(codes == code)) + 1
@@ -350,15 +350,15 @@ def read_sizes(path: str | Path | Iterable[object], groups: Groups) -> IntArray:
                 f"{where}, row {row}: a size", "a whole number from 0", str(value)[:40], argument="sizes"
             )
     sizes = np.array([int(str(value)) for value in size_texts], dtype=np.int64)[codes]
-    matched = _match(groups, [*heading[:place], *heading[place + 1 :]], columns, size, where)
-    if (missing := np.flatnonzero(matched < 0)).size:
+    matching_row = _match(groups, [*heading[:place], *heading[place + 1 :]], columns, size, where)
+    if (missing := np.flatnonzero(matching_row < 0)).size:
         raise InvalidInput(
             f"{where} has no size for the group "
             f"{groups.label(int(missing[0]))!r}{f' and {missing.size - 1} others' if missing.size > 1 else ''}.",
             "Give one for every group.",
             argument="sizes",
         )
-    return sizes[matched]
+    return sizes[matching_row]
 
 
 def _judge_values(column: str, kind: str, values: Values) -> None:
@@ -403,7 +403,7 @@ def _judged_cells(cells: IntArray, lengths: list[int]) -> IntArray:
         raise InvalidInput("the groups need at least one row, with one code for each column.", argument="groups")
     if (cells < 0).any() or (cells >= np.array(lengths)).any():
         raise InvalidInput("a group has a code outside the positions of its column's values.", argument="groups")
-    if (again := repeated_row(cells, lengths)) is not None:
+    if (again := find_repeated_row(cells, lengths)) is not None:
         raise InvalidInput(
             f"row {again + 1} of the groups repeats an earlier row.", "Declare each group once.", argument="groups"
         )
@@ -423,7 +423,7 @@ def _as_range(values: Values) -> dict[str, list[int]] | None:
     return {"range": [first, last, step]}
 
 
-def _described(entry: object) -> Values:
+def _read_values(entry: object) -> Values:
     if isinstance(entry, Mapping):
         first, last, step = entry["range"]
         if not all(type(number) is int for number in (first, last, step)) or set(entry) != {"range"}:
@@ -462,8 +462,8 @@ def _groups_of_columns(columns: list[Sequence[Value]], size: int, by: Sequence[s
         raise InvalidInput("a list of groups needs GROUP BY columns and at least one group.", argument="groups")
     values, codes = [], np.empty((size, len(by)), dtype=np.int64)
     for k, column in enumerate(columns):
-        distinct, codes[:, k] = encoded(column, size)
-        values.append(tuple(typed(distinct) if as_texts else distinct))
+        distinct, codes[:, k] = encode_column(column, size)
+        values.append(tuple(parse_whole(distinct) if as_texts else distinct))
     kinds = tuple(kind_of(distinct, column) for distinct, column in zip(values, by, strict=True))
     return Groups(tuple(by), kinds, tuple(values), codes)
 
@@ -476,25 +476,25 @@ def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], s
                 f"{where} has a column {name!r}, which is not a group column ({', '.join(groups.columns)}).",
                 "Leave it out.",
             )
-    chosen = [groups.columns.index(find_column(name, groups.columns)) for name in heading]
-    if len(set(chosen)) < len(chosen):
+    positions = [groups.columns.index(find_column(name, groups.columns)) for name in heading]
+    if len(set(positions)) < len(positions):
         raise InvalidInput(
             f"{where} names a column twice; its columns are {', '.join(heading)}.", "Name each column once."
         )
-    table = np.empty((size, len(chosen)), dtype=np.int64)
-    for k, column in enumerate(chosen):
+    table = np.empty((size, len(positions)), dtype=np.int64)
+    for k, column in enumerate(positions):
         order = {value: code for code, value in enumerate(groups.values[column])}
-        distinct, codes = encoded(columns[k], size)
+        distinct, codes = encode_column(columns[k], size)
         if groups.kinds[column] == "integer":
             distinct = [int(v) if isinstance(v, str) and INTEGER.fullmatch(v) else v for v in distinct]
         table[:, k] = np.array([order.get(value, -1) for value in distinct], dtype=np.int64)[codes]
-    lengths = [len(groups.values[column]) for column in chosen]
-    known = np.flatnonzero((table >= 0).all(axis=1))
-    if not known.size:
+    lengths = [len(groups.values[column]) for column in positions]
+    usable = np.flatnonzero((table >= 0).all(axis=1))
+    if not usable.size:
         return np.full(groups.size, -1, dtype=np.int64)
-    if (again := repeated_row(table[known], lengths)) is not None:
+    if (again := find_repeated_row(table[usable], lengths)) is not None:
         raise InvalidInput(
-            f"{where}, row {int(known[again]) + 1} repeats the values of a row before it.", "Leave it out."
+            f"{where}, row {int(usable[again]) + 1} repeats the values of a row before it.", "Leave it out."
         )
-    rows = find_rows(groups.codes()[:, chosen], table[known], lengths)
-    return np.where(rows < 0, -1, known[rows])
+    rows = find_rows(groups.codes()[:, positions], table[usable], lengths)
+    return np.where(rows < 0, -1, usable[rows])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput
 from ..sources.parsing import duckdb_sql
-from .conditions import bare, only, refused, shown
+from .conditions import bare, only, piece, refusal
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
@@ -34,10 +34,10 @@ def grouped_items(group: Expression) -> list[Expression]:
         if type(item).__name__ not in _SEVERAL:
             items.append(item)
             continue
-        known = {duckdb_sql(one).casefold() for one in items}
+        texts = {duckdb_sql(one).casefold() for one in items}
         for one in _within(item):
-            if (text := duckdb_sql(one).casefold()) not in known:
-                known.add(text)
+            if (text := duckdb_sql(one).casefold()) not in texts:
+                texts.add(text)
                 items.append(one)
     return items
 
@@ -57,14 +57,14 @@ def read_levels(group: Expression | None, position: Callable[[Expression], int])
     levels: list[frozenset[int]] = [frozenset()]
     for item in group.expressions:
         levels = _limited(one | other for one in levels for other in _sets(bare(item), position))
-    return ordered(levels, len(frozenset().union(*levels)))
+    return order_levels(levels, len(frozenset().union(*levels)))
 
 
-def ordered(levels: Iterable[Iterable[int]], columns: int) -> Levels:
+def order_levels(levels: Iterable[Iterable[int]], columns: int) -> Levels:
     """Return levels in their order, the finest first; none if there is only one."""
     unique_levels = sorted({tuple(sorted(set(level))) for level in levels}, key=lambda level: (-len(level), level))
     if unique_levels and len(unique_levels[0]) < columns:
-        raise refused(
+        raise refusal(
             "no level of GROUPING SETS has all columns, and people are counted there first",
             "Add one with all of them, or ask each level as a question of its own.",
         )
@@ -77,11 +77,11 @@ def with_totals(columns: Sequence[str], totals: Iterable[str], find: Callable[[s
     >>> with_totals(["sex", "age"], ["age"], str)
     ((0, 1), (0,))
     """
-    summed = {list(columns).index(find(name)) for name in totals}
-    if not summed:
+    positions = {list(columns).index(find(name)) for name in totals}
+    if not positions:
         raise InvalidInput("totals names no column.", "Name those to sum over, or all.", argument="totals")
-    left_out = [set(one) for size in range(len(summed) + 1) for one in combinations(sorted(summed), size)]
-    return ordered(_limited(frozenset(range(len(columns))) - one for one in left_out), len(columns))
+    subsets = [set(one) for size in range(len(positions) + 1) for one in combinations(sorted(positions), size)]
+    return order_levels(_limited(frozenset(range(len(columns))) - one for one in subsets), len(columns))
 
 
 def levels_text(levels: Levels, columns: Sequence[str]) -> str:
@@ -146,13 +146,13 @@ def _limited(levels: Iterable[frozenset[int]]) -> list[frozenset[int]]:
 
 
 def _too_many() -> InvalidInput:
-    return refused(f"that is more than {MAX_LEVELS} levels", "Use ROLLUP, or name the levels by GROUPING SETS.")
+    return refusal(f"that is more than {MAX_LEVELS} levels", "Use ROLLUP, or name the levels by GROUPING SETS.")
 
 
 def refuse_stray_grouping(item: Expression, levels: Levels) -> None:
     """Refuse GROUPING() where every row is of one level."""
     if not levels:
-        raise refused(
-            f"{shown(item)} distinguishes totals from groups, but the question has no totals",
+        raise refusal(
+            f"{piece(item)} distinguishes totals from groups, but the question has no totals",
             "Leave it out, or group by ROLLUP (...).",
         )

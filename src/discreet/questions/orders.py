@@ -27,14 +27,14 @@ def canonical(groups: Groups) -> Groups:
     >>> canonical(read_domain(["health=poor,good", "site=2,1"], ["health", "site"])).values
     (('good', 'poor'), (1, 2))
     """
-    banded = groups.bands or (None,) * len(groups.columns)
-    values = tuple(_ascending(one) if of is None else one for one, of in zip(groups.values, banded, strict=True))
-    sorted_already = all(map(_same, values, groups.values))
-    if sorted_already and groups.cells is None:
+    bands = groups.bands or (None,) * len(groups.columns)
+    values = tuple(_ascending(one) if of is None else one for one, of in zip(groups.values, bands, strict=True))
+    values_are_sorted = all(map(_same, values, groups.values))
+    if values_are_sorted and groups.cells is None:
         return groups
     codes = _codes_among(groups, values)
     order = np.lexsort(codes.T[::-1])
-    if sorted_already and np.array_equal(order, np.arange(groups.size)):
+    if values_are_sorted and np.array_equal(order, np.arange(groups.size)):
         return groups
     cells = None if prod(map(len, values)) == groups.size else codes[order]
     zeros = np.zeros(groups.size, dtype=bool)
@@ -59,10 +59,10 @@ def places_in(groups: Groups, other: Groups) -> IntArray:
     return places
 
 
-def _codes_among(groups: Groups, known: tuple[Values, ...]) -> IntArray:
+def _codes_among(groups: Groups, values: tuple[Values, ...]) -> IntArray:
     """Return for each group the place of each column's value among the known ones; -1 where it is not known."""
     codes = groups.codes().copy()
-    for column, (mine, theirs) in enumerate(zip(groups.values, known, strict=True)):
+    for column, (mine, theirs) in enumerate(zip(groups.values, values, strict=True)):
         order = {value: place for place, value in enumerate(theirs)}
         codes[:, column] = np.array([order.get(value, -1) for value in mine], dtype=np.int64)[codes[:, column]]
     return codes
@@ -72,8 +72,8 @@ def _ascending(values: Values) -> Values:
     """Return the values in ascending order (texts by code points), then NULL, then the rest."""
     if isinstance(values, range):
         return values if values.step > 0 else values[::-1]
-    known = sorted(value for value in listed_values(values) if value is not None)
-    return (*known, *([None] if None in values else []), *([REST] if has_rest(values) else []))
+    present = sorted(value for value in listed_values(values) if value is not None)
+    return (*present, *([None] if None in values else []), *([REST] if has_rest(values) else []))
 
 
 def _same(one: Values, other: Values) -> bool:

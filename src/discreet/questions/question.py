@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from ..wording import first_of, nearest
 from .band_expressions import BAND_NODES, BandExpression, read_band_expression
-from .conditions import Condition, column_name, only, refused, shown
+from .conditions import Condition, column_name, only, piece, refusal
 from .exclusion import most_together
 from .expressions import name_text
 from .levels import Levels, levels_text, refuse_stray_grouping
 from .selecting import (
-    counted,
-    grouped_by,
+    count_condition,
+    group_columns,
     judge_clauses,
     levels_of,
     not_a_question,
@@ -94,9 +94,9 @@ class Question:
         groups = [name_text(column) for column in self.by]
         where = "" if self.where is None else f" WHERE {self.where.text}"
         grouping = levels_text(self.levels, groups) if self.levels else ", ".join(groups)
-        grouped = f" GROUP BY {grouping}" if groups else ""
-        named = self.table.split(".", 1) if self.qualified else [self.table]
-        return f"SELECT {', '.join([*groups, *counts])} FROM {'.'.join(map(name_text, named))}{where}{grouped}"
+        group_by = f" GROUP BY {grouping}" if groups else ""
+        parts = self.table.split(".", 1) if self.qualified else [self.table]
+        return f"SELECT {', '.join([*groups, *counts])} FROM {'.'.join(map(name_text, parts))}{where}{group_by}"
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -119,19 +119,19 @@ class Question:
         table
             The table's own spelling of its name, if known.
         """
-        known = list(columns)
-        bound = self._renamed(lambda name: find_column(name, known))
+        table_columns = list(columns)
+        bound = self._renamed(lambda name: find_column(name, table_columns))
         return bound if table is None else replace(bound, table=table)
 
     def _renamed(self, names: Callable[[str], str]) -> Question:
         by = tuple(names(column) for column in self.by)
         if len(set(by)) < len(by):
-            raise refused("GROUP BY names a column twice", "Name each column once.")
+            raise refusal("GROUP BY names a column twice", "Name each column once.")
         aggregates = tuple(
-            Aggregate(count.name, None if count.condition is None else count.condition.renamed(names))
+            Aggregate(count.name, None if count.condition is None else count.condition.rename(names))
             for count in self.aggregates
         )
-        where = None if self.where is None else self.where.renamed(names)
+        where = None if self.where is None else self.where.rename(names)
         return replace(self, where=where, by=by, aggregates=aggregates)
 
 
@@ -141,17 +141,17 @@ def find_column(name: str, columns: Iterable[str]) -> str:
     >>> find_column("Site", ["site", "year"])
     'site'
     """
-    known = list(columns)
-    if name in known:
+    names = list(columns)
+    if name in names:
         return name
-    alike = [column for column in known if column.casefold() == name.casefold()]
+    alike = [column for column in names if column.casefold() == name.casefold()]
     if len(alike) == 1:
         return alike[0]
     if alike:
-        raise refused(f"{name!r} could be any of the columns {', '.join(map(repr, alike))}", "Spell it exactly.")
-    near = nearest(name, known)
+        raise refusal(f"{name!r} could be any of the columns {', '.join(map(repr, alike))}", "Spell it exactly.")
+    near = nearest(name, names)
     suggestion = f"Did you mean {near!r}? " if near else ""
-    raise refused(f"there is no column {name!r}", f"{suggestion}The columns are {first_of(known)}.")
+    raise refusal(f"there is no column {name!r}", f"{suggestion}The columns are {first_of(names)}.")
 
 
 def read_question(sql: str, *, unit: str) -> Question:
@@ -177,10 +177,10 @@ def read_question(sql: str, *, unit: str) -> Question:
     raise too_deep("a question")
 
 
-def asked_table(sql: str) -> str:
+def table_of_question(sql: str) -> str:
     """Return the name of the table that a question is about, as it is written there.
 
-    >>> asked_table("SELECT COUNT(*) FROM visits")
+    >>> table_of_question("SELECT COUNT(*) FROM visits")
     'visits'
     """
     select = only_statement(sql, "a question")
@@ -196,12 +196,12 @@ def _read_question(sql: str, unit: str) -> Question:
     judge_clauses(select)
     table, names, qualified = table_of(select)
     where = where_of(select, names)
-    named = _named_bands(select, names)
-    by_name = {alias.casefold(): band for alias, band in named.items()}
-    by, bands = grouped_by(select, names, by_name)
+    bands_by_alias = _named_bands(select, names)
+    by_name = {alias.casefold(): band for alias, band in bands_by_alias.items()}
+    by, bands = group_columns(select, names, by_name)
     levels = levels_of(select, names, by, by_name)
-    headings = {band: alias for alias, band in named.items()}
-    selected: list[str] = []
+    headings = {band: alias for alias, band in bands_by_alias.items()}
+    selected_columns: list[str] = []
     counts: list[Aggregate] = []
     for item in select.expressions:
         alias = None
@@ -211,22 +211,22 @@ def _read_question(sql: str, unit: str) -> Question:
         if type(item).__name__ == "Column" and type(item.this).__name__ != "Star":
             column = column_name(item, names)
             if alias not in (None, column):
-                raise refused(
+                raise refusal(
                     f"{column!r} is renamed to {alias!r}",
                     "A group column keeps its own name: leave out AS.",
                 )
-            selected.append(column)
+            selected_columns.append(column)
         elif type(item).__name__ in BAND_NODES:
             band = read_band_expression(item, names)
             if band not in bands:
-                raise refused(f"{band.text} is selected but not grouped", "Write the same in GROUP BY.")
-            selected.append(band.column)
+                raise refusal(f"{band.text} is selected but not grouped", "Write the same in GROUP BY.")
+            selected_columns.append(band.column)
         elif type(item).__name__ in ("Grouping", "GroupingId"):
             refuse_stray_grouping(item, levels)  # every published row says its level
         else:
-            condition = counted(item, names, unit)
+            condition = count_condition(item, names, unit)
             counts.append(Aggregate(alias or _heading(len(counts), condition), condition))
-    _judge_selection(selected, by, counts)
+    _judge_selection(selected_columns, by, counts)
     question = Question(table, where, by, tuple(counts), qualified, levels)
     if not any(bands):
         return question
@@ -288,10 +288,10 @@ def _read_view(view_sql: str) -> TableView:
             headings = [str(heading.name) for heading in node.this.expressions]
         node = node.expression
     if type(node).__name__ != "Select":
-        raise refused("the view is not a plain SELECT", "Ask the question of its tables, one at a time.")
+        raise refusal("the view is not a plain SELECT", "Ask the question of its tables, one at a time.")
     judge_clauses(node)
     if node.args.get("group") is not None:
-        raise refused("the view is grouped: its rows are no longer people's rows", "Ask the question of its table.")
+        raise refusal("the view is grouped: its rows are no longer people's rows", "Ask the question of its table.")
     table, tables, qualified = table_of(node)
     where = where_of(node, tables)
     if len(node.expressions) == 1 and type(node.expressions[0]).__name__ == "Star" and headings is None:
@@ -304,14 +304,14 @@ def _read_view(view_sql: str) -> TableView:
             only(item, "this", "alias")
             alias, item = item.alias, item.this
         if type(item).__name__ != "Column" or type(item.this).__name__ == "Star":
-            raise refused(
-                f"the view computes or mixes in {shown(item)}",
+            raise refusal(
+                f"the view computes or mixes in {piece(item)}",
                 "A view may list columns (renamed), or be SELECT * alone.",
             )
         column = column_name(item, tables)
         names.append((headings[place] if headings is not None and place < len(headings) else alias or column, column))
     if len({name.casefold() for name, _ in names}) < len(names):
-        raise refused("the view has two columns of one name", "Give each its own name.")
+        raise refusal("the view has two columns of one name", "Give each its own name.")
     return TableView(table, where, tuple(names), qualified)
 
 
@@ -335,25 +335,25 @@ def _heading(place: int, condition: Condition | None) -> str:
     return ("count" if condition is None else "count_if") + ("" if place == 0 else f"_{place + 1}")
 
 
-def _judge_selection(selected: list[str], by: tuple[str, ...], counts: list[Aggregate]) -> None:
-    for column in selected:
+def _judge_selection(selected_columns: list[str], by: tuple[str, ...], counts: list[Aggregate]) -> None:
+    for column in selected_columns:
         if column.casefold() not in {name.casefold() for name in by}:
-            raise refused(
+            raise refusal(
                 f"{column!r} is selected but not grouped, which would publish people's values", "Add it to GROUP BY."
             )
     for column in by:
-        if column.casefold() not in {name.casefold() for name in selected}:
-            raise refused(
+        if column.casefold() not in {name.casefold() for name in selected_columns}:
+            raise refusal(
                 f"{column!r} is grouped but not selected, so readers could not distinguish its counts",
                 "Select it as well.",
             )
-    if len(selected) > len(by):
-        raise refused("a column is selected twice", "Select each column once.")
+    if len(selected_columns) > len(by):
+        raise refusal("a column is selected twice", "Select each column once.")
     if not counts:
-        raise refused("the question counts nothing", "Select COUNT(*).")
+        raise refusal("the question counts nothing", "Select COUNT(*).")
     if len(counts) > MAX_COUNTS:
-        raise refused(f"{len(counts)} counts are too many", f"Ask for at most {MAX_COUNTS}, or use GROUP BY.")
+        raise refusal(f"{len(counts)} counts are too many", f"Ask for at most {MAX_COUNTS}, or use GROUP BY.")
     headings = [name.casefold() for name in (*by, *(count.name for count in counts))]
     for heading in headings:
         if headings.count(heading) > 1:
-            raise refused(f"two columns of the result have the name {heading!r}", "Name the counts with AS.")
+            raise refusal(f"two columns of the result have the name {heading!r}", "Name the counts with AS.")

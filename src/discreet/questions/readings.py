@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ..errors import InvalidInput
-from .conditions import Condition, shown
+from .conditions import Condition, piece
 from .expressions import FLIPPED, Compare, Literal, Member, atoms
 from .question import Question
 
@@ -107,7 +107,7 @@ def _of_condition(condition: Condition, kinds: Mapping[str, str]) -> Iterator[st
 
 
 def _of_test(test: Compare | Member, literal: Literal, column: str, kind: str) -> str | None:
-    text = shown(test.text)[1:-1]
+    text = piece(test.text)[1:-1]
     never, instead = _NEVER_EQUAL.get(literal.type, ((), ""))
     if kind in never:
         raise InvalidInput(

@@ -11,8 +11,8 @@ from ..errors import InvalidInput, InWords
 from ..sources.parsing import duckdb_sql, parse_sql
 from ..wording import in_sql
 from .band_expressions import BAND_NODES, BandExpression, no_bands, read_band_expression
-from .conditions import Condition, bare, column_name, only, read_condition, refused, shown
-from .expressions import Missing, Term
+from .conditions import Condition, bare, column_name, only, piece, read_condition, refusal
+from .expressions import Missing, SqlTerm
 from .levels import Levels, grouped_items, read_levels
 
 if TYPE_CHECKING:
@@ -29,14 +29,21 @@ def _statements(sql: str) -> tuple[Expression, ...]:
     return tuple(one for one in parse_sql(sql, "duckdb") if type(one).__name__ != "Semicolon")
 
 
-def only_statement(sql: str, what: str) -> Expression:
-    """Parse text that holds one statement. Its own words in errors are the request's, never the data's."""
+#: What a question looks like, for errors.
+_EXAMPLE = "Write it like SELECT site, COUNT(*) FROM visits WHERE year = 1 GROUP BY site."
+
+
+def only_statement(sql: str, what: str, example: str = _EXAMPLE, *, located: bool = True) -> Expression:
+    """Parse text that holds one statement. Its own words in errors are the request's, never the data's.
+
+    An error says at which line and column of the text it is, if ``located``.
+    """
     if not isinstance(sql, str):
         raise InvalidInput.must_be(what, "a text of SQL", InWords(type(sql).__name__))
     if len(sql) > MAX_SQL_CHARACTERS:
-        raise refused(f"{what} of {len(sql)} characters is too long", f"Keep it under {MAX_SQL_CHARACTERS} characters.")
+        raise refusal(f"{what} of {len(sql)} characters is too long", f"Keep it under {MAX_SQL_CHARACTERS} characters.")
     if "\0" in sql or any(0xD800 <= ord(letter) <= 0xDFFF for letter in sql):
-        raise refused(f"{what} holds an invalid character", "Leave it out.")
+        raise refusal(f"{what} holds an invalid character", "Leave it out.")
     from sqlglot.errors import SqlglotError
 
     where: str | None = None
@@ -46,26 +53,23 @@ def only_statement(sql: str, what: str) -> Expression:
         first: dict[str, Any] = (getattr(error, "errors", None) or [{}])[0]
         where = f" at line {first['line']}, column {first['col']}" if first.get("line") else ""
     if where is not None:
-        unquoted = re.search(r"\bFROM\s+(\w+(?:[-.]\w+)*-[-.\w]*)", sql, flags=re.IGNORECASE)
-        if unquoted:
-            raise refused(f"{unquoted[1]} needs quotes", f"Write the table as: FROM {in_sql(unquoted[1])}")
-        raise refused(
-            f"{what} cannot be read as SQL{where}",
-            "Write it like SELECT site, COUNT(*) FROM visits WHERE year = 1 GROUP BY site.",
-        )
+        match = re.search(r"\bFROM\s+(\w+(?:[-.]\w+)*-[-.\w]*)", sql, flags=re.IGNORECASE)
+        if match:
+            raise refusal(f"{match[1]} needs quotes", f"Write the table as: FROM {in_sql(match[1])}")
+        raise refusal(f"{what} cannot be read as SQL{where if located else ''}", example)
     if len(statements) != 1:
-        raise refused(f"{what} is one statement; got {len(statements)}", "Ask one question at a time.")
+        raise refusal(f"{what} is one statement; got {len(statements)}", "Ask one question at a time.")
     return statements[0]
 
 
 def too_deep(what: str) -> InvalidInput:
-    return refused(f"{what} is nested too deeply to be read", "Write it with fewer parentheses, or use IN and BETWEEN.")
+    return refusal(f"{what} is nested too deeply to be read", "Write it with fewer parentheses, or use IN and BETWEEN.")
 
 
 def not_a_question(node: Expression) -> InvalidInput:
     if type(node).__name__ in ("Union", "Intersect", "Except", "Subquery"):
-        return refused("a question is one SELECT, not several put together", "Ask each as its own question.")
-    return refused(
+        return refusal("a question is one SELECT, not several put together", "Ask each as its own question.")
+    return refusal(
         "only SELECT questions can be answered",
         "Write one SELECT with counts: SELECT site, COUNT(*) FROM visits GROUP BY site.",
     )
@@ -90,7 +94,7 @@ _CLAUSES = {
 def judge_clauses(select: Expression) -> None:
     for clause, (why, instead) in _CLAUSES.items():
         if select.args.get(clause):
-            raise refused(why, instead)
+            raise refusal(why, instead)
     only(select, "expressions", "from_", "where", "group")
 
 
@@ -98,33 +102,56 @@ def table_of(select: Expression) -> tuple[str, frozenset[str], bool]:
     """Return the table, the names that may qualify its columns (in lower case), and whether a schema precedes it."""
     source = select.args.get("from_")
     if source is None:
-        raise refused("the question names no table", "Add FROM and the table's name.")
+        raise refusal("the question names no table", "Add FROM and the table's name.")
     only(source, "this")
     table = source.this
     if type(table).__name__ == "Subquery":
-        raise refused("a subquery is not a table", "Ask the question of the table itself, with WHERE.")
+        raise refusal("a subquery is not a table", "Ask the question of the table itself, with WHERE.")
     if type(table).__name__ != "Table" or type(table.this).__name__ != "Identifier":
-        raise refused(
-            f"{shown(table)} is not a table's name", "Name one table; functions that read files are not accepted."
+        raise refusal(
+            f"{piece(table)} is not a table's name", "Name one table; functions that read files are not accepted."
         )
     schema = table.args.get("db")
     if table.args.get("catalog") is not None:
-        raise refused(f"{shown(table)} names a database", "Write the table's name, behind its schema if it has one.")
+        raise refusal(f"{piece(table)} names a database", "Write the table's name, behind its schema if it has one.")
     for clause in ("joins", "laterals", "sample"):
         if table.args.get(clause):
-            raise refused(*_CLAUSES[clause])
+            raise refusal(*_CLAUSES[clause])
     only(table, "this", "alias", "db")
     only(table.this, "this", "quoted")
     if not table.name or (schema is not None and not schema.name):
-        raise refused("the table has an empty name", "Name one table.")
+        raise refusal("the table has an empty name", "Name one table.")
     if schema is not None and "." in schema.name:
-        raise refused(f"the schema {shown(schema)} has a dot in its name", "Give it another name.")
+        raise refusal(f"the schema {piece(schema)} has a dot in its name", "Give it another name.")
     names = frozenset({table.name})
     if (alias := table.args.get("alias")) is not None:
         only(alias, "this")
         names = frozenset({alias.name})
     names = frozenset(name.lower() for name in names)
     return (str(table.name), names, False) if schema is None else (f"{schema.name}.{table.name}", names, True)
+
+
+def read_where(text: str) -> str:
+    """Return a condition that was given apart from its question, as SQL without remarks; refuse anything else.
+
+    It is read by itself, so that it can neither end the question early nor add clauses to it.
+
+    >>> read_where("year = 1 AND health = 'poor' -- those who are ill")
+    "health = 'poor' AND year = 1"
+    >>> read_where("year = 1) OR (year = 2")
+    Traceback (most recent call last):
+    discreet.errors.InvalidInput: where is not one condition. Write it like where="year = 1 AND health = 'poor'".
+    """
+    example = "Write it like where=\"year = 1 AND health = 'poor'\"."
+    if not isinstance(text, str):
+        raise InvalidInput.must_be("where", "a condition as SQL text", InWords(type(text).__name__))
+    select = only_statement(f"SELECT COUNT(*) FROM t WHERE ({text}\n)", "where", example, located=False)
+    where = select.args.get("where")
+    clauses = {name for name, value in select.args.items() if value} - {"expressions", "from_", "where", "kind"}
+    if type(select).__name__ != "Select" or clauses or where is None or type(where.this).__name__ != "Paren":
+        raise InvalidInput("where is not one condition.", example, argument="where")
+    condition = read_condition(where.this)
+    return text if not set("-/#") & set(text) else condition.text
 
 
 def where_of(select: Expression, names: frozenset[str]) -> Condition | None:
@@ -135,8 +162,8 @@ def where_of(select: Expression, names: frozenset[str]) -> Condition | None:
     return read_condition(where.this, names)
 
 
-def grouped_by(
-    select: Expression, names: frozenset[str], named: Mapping[str, BandExpression]
+def group_columns(
+    select: Expression, names: frozenset[str], named_bands: Mapping[str, BandExpression]
 ) -> tuple[tuple[str, ...], tuple[BandExpression | None, ...]]:
     """Return the columns of GROUP BY, and for each the bands written there, or selected under a name that stands
     there (``named``, in lower case)."""
@@ -144,56 +171,56 @@ def grouped_by(
     if group is None:
         return (), ()
     if group.args.get("all"):
-        raise refused("GROUP BY ALL names no columns", "Name the columns.")
+        raise refusal("GROUP BY ALL names no columns", "Name the columns.")
     if any(group.args.get(part) for part in ("totals", "rollup", "cube", "grouping_sets")):
-        raise refused("WITH ROLLUP and WITH TOTALS are not accepted", "Write GROUP BY ROLLUP (region, county).")
+        raise refusal("WITH ROLLUP and WITH TOTALS are not accepted", "Write GROUP BY ROLLUP (region, county).")
     only(group, "expressions")
     by: list[str] = []
     bands: list[BandExpression | None] = []
     for item in grouped_items(group):
-        column, band = _grouped_column(item, names, named)
+        column, band = _grouped_column(item, names, named_bands)
         by.append(column)
         bands.append(band)
     if len({column.casefold() for column in by}) < len(by):
-        raise refused("GROUP BY names a column twice", "Name each column once.")
+        raise refusal("GROUP BY names a column twice", "Name each column once.")
     return tuple(by), tuple(bands)
 
 
 def _grouped_column(
-    item: Expression, names: frozenset[str], named: Mapping[str, BandExpression]
+    item: Expression, names: frozenset[str], named_bands: Mapping[str, BandExpression]
 ) -> tuple[str, BandExpression | None]:
     """Return a column of GROUP BY, and its bands if it has some."""
     if type(item).__name__ == "Literal":
-        raise refused(f"GROUP BY {shown(item)} is not by a column", "Name the columns, or add a column to the table.")
+        raise refusal(f"GROUP BY {piece(item)} is not by a column", "Name the columns, or add a column to the table.")
     if type(item).__name__ in BAND_NODES:
         band = read_band_expression(item, names)
         return band.column, band
     if type(item).__name__ != "Column":
         raise no_bands(item)
     column = column_name(item, names)
-    expression = named.get(column.casefold())
+    expression = named_bands.get(column.casefold())
     return (column, None) if expression is None else (expression.column, expression)
 
 
 def levels_of(
-    select: Expression, names: frozenset[str], by: Sequence[str], named: Mapping[str, BandExpression]
+    select: Expression, names: frozenset[str], by: Sequence[str], bands: Mapping[str, BandExpression]
 ) -> Levels:
     """Return the levels of ROLLUP, CUBE or GROUPING SETS, by the numbers of the columns; none without them."""
-    known = [column.casefold() for column in by]
+    keys = [column.casefold() for column in by]
     return read_levels(
-        select.args.get("group"), lambda item: known.index(_grouped_column(item, names, named)[0].casefold())
+        select.args.get("group"), lambda item: keys.index(_grouped_column(item, names, bands)[0].casefold())
     )
 
 
-def counted(item: Expression, names: frozenset[str], unit: str) -> Condition | None:
+def count_condition(item: Expression, names: frozenset[str], unit: str) -> Condition | None:
     """Return the condition under which a row counts in a selected item; None for every row."""
     name = type(item).__name__
     if name == "Filter":
         only(item, "this", "expression")
         only(item.expression, "this")
-        filtered = read_condition(item.expression.this, names)
-        inner = counted(item.this, names, unit)
-        return filtered if inner is None else inner.also(filtered)
+        condition = read_condition(item.expression.this, names)
+        inner = count_condition(item.this, names, unit)
+        return condition if inner is None else inner.also(condition)
     if name == "CountIf":
         only(item, "this")
         return read_condition(item.this, names)
@@ -206,22 +233,22 @@ def counted(item: Expression, names: frozenset[str], unit: str) -> Condition | N
             return _case(inside, names, zero=True)
         if type(inside).__name__ in _TESTS:
             return read_condition(inside, names)
-        raise refused(
-            f"{shown(item)} adds up a column, and one person's value (such as a survey weight) has no public bound, "
+        raise refusal(
+            f"{piece(item)} adds up a column, and one person's value (such as a survey weight) has no public bound, "
             "so no noise could hide it",
             "Count instead: COUNT(*), or COUNT_IF(condition); a column of yes and no is COUNT_IF(column).",
         )
     if name == "Star" or (name == "Column" and type(item.this).__name__ == "Star"):
-        raise refused("* selects people's rows", "Select the group columns and COUNT(*).")
+        raise refusal("* selects people's rows", "Select the group columns and COUNT(*).")
     if name == "Window":
-        raise refused("a window makes one row's value depend on other rows", "Leave out OVER, and use GROUP BY.")
+        raise refusal("a window makes one row's value depend on other rows", "Leave out OVER, and use GROUP BY.")
     if name in ("Avg", "Min", "Max", "Median", "Quantile", "Stddev", "Variance"):
-        raise refused(
-            f"{shown(item)} is not a count, and one person's value has no public bound",
+        raise refusal(
+            f"{piece(item)} is not a count, and one person's value has no public bound",
             "Count ranges of the column: COUNT_IF(age BETWEEN 0 AND 17).",
         )
-    raise refused(
-        f"{shown(item)} is not a count",
+    raise refusal(
+        f"{piece(item)} is not a count",
         "Select group columns, COUNT(*), COUNT(DISTINCT unit), COUNT_IF or SUM(condition).",
     )
 
@@ -250,16 +277,16 @@ def _plain_count(item: Expression, names: frozenset[str], unit: str) -> Conditio
         people = len(columns) == 1 and type(columns[0]).__name__ == "Column" and unit != "row"
         if people and column_name(columns[0], names).casefold() == unit.casefold():
             return None  # at most one row of a person is kept in a group, so people and rows are one count
-        raise refused(
-            f"{shown(item)} counts distinct values of something other than the privacy unit",
+        raise refusal(
+            f"{piece(item)} counts distinct values of something other than the privacy unit",
             "Write COUNT(*), or COUNT(DISTINCT unit) with the column given as the unit.",
         )
     if name == "Column" and type(inside.this).__name__ != "Star":
-        return Condition(Missing(Term("", column_name(inside, names)), missing=False))
+        return Condition(Missing(SqlTerm("", column_name(inside, names)), missing=False))
     if name in ("Case", "If"):
         return _case(inside, names, zero=False)
-    raise refused(
-        f"{shown(item)}counts the rows where the condition is known, not where it is true",
+    raise refusal(
+        f"{piece(item)}counts the rows where the condition is known, not where it is true",
         "Write COUNT(*), COUNT(column), or COUNT_IF(condition).",
     )
 
@@ -279,6 +306,6 @@ def _case(node: Expression, names: frozenset[str], zero: bool) -> Condition:
         one, rest = branch.args.get("true"), "NULL" if other is None else duckdb_sql(other)
         if one is not None and duckdb_sql(one) == "1" and rest in ({"0", "NULL"} if zero else {"NULL"}):
             return read_condition(branch.this, names)
-    raise refused(
-        f"{shown(node)} does not add 1 for each row that meets a condition", f"Write {form}, or COUNT_IF(condition)."
+    raise refusal(
+        f"{piece(node)} does not add 1 for each row that meets a condition", f"Write {form}, or COUNT_IF(condition)."
     )

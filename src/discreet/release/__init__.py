@@ -1,1 +1,1 @@
-"""Counts from real tables: the question, the noise, the ledger, the bundle. True counts never leave this room."""
+"""Counts from real tables: the question, the noise, the ledger, the bundle. True counts never leave this package."""

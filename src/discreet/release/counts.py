@@ -1,8 +1,8 @@
-"""Releasing counts: reserve the budget, read, add noise, commit, publish, in this order and in no other.
+"""Release counts: reserve the budget, read, add noise, commit, publish, in this order and in no other.
 
-The true counts live in one expression of :func:`_answer`, between the source and the noise. Whatever goes wrong before
-the reservation costs nothing. What goes wrong after it names its step: opening (no row was read; the reservation can be
-given back), counting, drawing or recording (it stays spent).
+The true counts live in one expression of :func:`_answer`, between the source and the noise. A failure before the
+reservation costs nothing. A failure after it names its step: opening (no row was read; the reservation can be given
+back), counting, drawing or recording (the budget stays spent).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ..exact.bits import Bits, SecureBits
 from ..ledger.bindings import bind_unit_name, refuse_other_unit_name
 from ..ledger.budget import Cost, amount_text
 from ..ledger.chain import time_text
-from ..ledger.ledger import Ledger, Recorded
+from ..ledger.ledger import Ledger, RecordedAnswer
 from ..report import Json, Report, Result, Section, Terms
 from ..sources.encodings import UTF8
-from .bundle.recorded import recall, recorded_answer
+from .bundle.recorded import recorded_answer, release_from_record
 from .bundle.released import Release
 from .bundle.write import refuse_occupied, refuse_without_room
 from .plan.plan import Plan
@@ -41,7 +41,7 @@ def release_counts(
     ----------
     questions, data, fields
         As for :func:`discreet.plan_release`: ``unit``, ``domain`` or ``groups``, ``epsilon`` or ``error``,
-        ``max_groups`` and all else that a :class:`discreet.ReleaseRequest` has; or that request itself.
+        ``max_groups`` and the other fields of a :class:`discreet.ReleaseRequest`; or that request itself.
     ledger
         The ledger that pays, made by ``discreet ledger init`` for this data set, unit and relation.
     out
@@ -51,8 +51,8 @@ def release_counts(
     -------
     Release
         The noisy counts with their error, the guarantee and the ledger's receipt. The same question for the same
-        edition returns the recorded answer and costs nothing (``release.fresh`` is False): name another edition to ask
-        anew.
+        edition returns the recorded answer and costs nothing (``release.fresh`` is False). For a new answer, name
+        another edition.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def release_counts(
     """
     request = read_request(questions, **fields)
     if ledger is None:
-        raise without_ledger(data, request.unit)
+        raise missing_ledger(data, request.unit)
     refuse_unnamed_selection(data, request.edition)
     source = open_source(data, request.dataset)
     plan = plan_request(request, source)
@@ -77,22 +77,22 @@ def release_counts(
     return release_plan(plan, source, book, out)
 
 
-def without_ledger(data: Data, unit: str) -> InvalidInput:
-    """The error of a release that nothing pays for: how a ledger is made."""
-    of = f"--data {shlex.quote(str(data))} " if isinstance(data, str | Path) else ""
-    made = call(
+def missing_ledger(data: Data, unit: str) -> InvalidInput:
+    """Return the error of a release without a ledger: how to make one."""
+    data_option = f"--data {shlex.quote(str(data))} " if isinstance(data, str | Path) else ""
+    how = call(
         f"dc.Ledger.create(path, dataset=name, unit={unit!r}, epsilon=total)",
-        f"discreet ledger init PATH {of}--unit {shlex.quote(unit)} --epsilon TOTAL",
+        f"discreet ledger init PATH {data_option}--unit {shlex.quote(unit)} --epsilon TOTAL",
     )
-    first = call("dc.plan_release shows the cost", "with --plan you see the cost")
+    preview = call("dc.plan_release shows the cost", "with --plan you see the cost")
     return InvalidInput(
         f"a release needs the ledger that pays for it: {arg('ledger', 'PATH')}.",
-        f"Make one with: {made}; {first} first.",
+        f"Make one with: {how}; {preview} first.",
     )
 
 
 def open_ledger(path: str | Path, plan: Plan) -> Ledger:
-    """The ledger of a plan; if there is none, the error is the line that makes one."""
+    """Open the ledger of a plan; if it does not exist, the error is the line that makes it."""
     return Ledger.open(
         path,
         hint={
@@ -105,21 +105,21 @@ def open_ledger(path: str | Path, plan: Plan) -> Ledger:
 
 
 @dataclass(frozen=True)
-class Outlook(Result):
-    """What a ledger would say to a plan now: :func:`foresee` finds it without spending anything.
+class LedgerDecision(Result):
+    """The decision of a ledger about a plan, before anything is spent: :func:`preview_release` returns it.
 
     Attributes
     ----------
     verdict
-        "paid", "refused" (the budget does not pay for it) or "recorded" (the answer is there and costs nothing).
+        "paid", "refused" (the budget does not suffice) or "recorded" (the recorded answer costs nothing).
     left
-        What is left after it: unchanged unless it would be paid.
+        The budget left afterwards.
     missing
-        What the budget lacks; None unless it would be refused.
+        The cost that the budget lacks; None unless refused.
     since
-        When the answer was recorded; None unless it was.
+        The time when the answer was recorded; None unless recorded.
     ledger
-        Which ledger.
+        The name of the ledger.
     """
 
     verdict: str
@@ -129,12 +129,12 @@ class Outlook(Result):
     ledger: str = ""
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         missing = None if self.missing is None else self.missing.to_json()
         return {"verdict": self.verdict, "left": self.left.to_json(), "missing": missing, "recorded_at": self.since}
 
     def report(self) -> Report:
-        """The decision in one sentence."""
+        """Report the decision in one sentence."""
         return Report("", sections=(Section(parts=(Terms((("decision", str(self)),)),)),))
 
     def __str__(self) -> str:
@@ -146,24 +146,24 @@ class Outlook(Result):
         return f"would be refused: {amount_text(self.missing, up=True)} is missing; {left}"
 
 
-#: Finds the recorded answer to the question of a plan, if there is one.
-Lookup: TypeAlias = Callable[[Plan, Ledger], Recorded | None]
+#: A function that returns the recorded answer to the question of a plan, or None.
+Lookup: TypeAlias = Callable[[Plan, Ledger], RecordedAnswer | None]
 
 
-def foresee(
+def preview_release(
     plan: Plan, source: Source, book: Ledger, out: str | Path | None = None, lookup: Lookup | None = None
-) -> Outlook:
-    """What a release of this plan would do to its ledger. Whatever would be refused for another reason is refused."""
+) -> LedgerDecision:
+    """Return what the ledger would decide about this plan; a plan that would fail for another reason fails here."""
     _refuse_other_terms(plan, book)
     recorded = (lookup or recorded_answer)(plan, book)
     if out is not None:
         refuse_occupied(out, plan.key if recorded else None)
         refuse_without_room(out, plan.cells)
     if recorded is not None:
-        return Outlook("recorded", book.left(), since=recorded.time, ledger=book.name)
+        return LedgerDecision("recorded", book.left(), since=recorded.time, ledger=book.name)
     _rehearse(plan.canonical, source, book)
     left, missing = book.quote(plan.cost)
-    return Outlook("paid" if missing is None else "refused", left, missing, ledger=book.name)
+    return LedgerDecision("paid" if missing is None else "refused", left, missing, ledger=book.name)
 
 
 def release_plan(
@@ -172,8 +172,8 @@ def release_plan(
 ) -> Release:  # fmt: skip
     """Release the counts of a plan, paid by this ledger.
 
-    ``bind`` keeps what the ledger is to know of the data; it is called when nothing else can be refused. ``lookup`` is
-    for who knows the recorded answer already: of an answer that was recorded since, the reservation tells.
+    ``bind`` records facts about the data in the ledger; it is called after every check that can refuse. ``lookup`` is
+    for callers that have looked up the recorded answer; the reservation notices an answer that was recorded since.
     """
     return _release(plan, source, book, out, SecureBits(), bind, lookup)
 
@@ -182,26 +182,26 @@ def _release(
     plan: Plan, source: Source, book: Ledger, out: str | Path | None, bits: Bits,
     bind: Callable[[], None] = lambda: None, lookup: Lookup | None = None,
 ) -> Release:  # fmt: skip
-    """The one path of every release; tests give it bits from a seed."""
+    """Release a plan; every release takes this path. Tests pass bits from a seed."""
     _refuse_other_terms(plan, book)
     recorded = (lookup or recorded_answer)(plan, book)
     if out is not None:
         refuse_occupied(out, plan.key if recorded else None)
         refuse_without_room(out, plan.cells)
     if recorded is None:
-        counted = plan.canonical
-        _rehearse(counted, source, book)
+        canonical = plan.canonical
+        _rehearse(canonical, source, book)
         if book.quote(plan.cost)[1] is None:
             bind_unit_name(book, plan.protection.unit_name)
             bind()
-        # everything that can be known without a row is known here: from the next line on it costs
+        # every check that needs no row has passed; the next line reserves the budget
         recorded = book.answer(
-            plan.key, counted.request, plan.cost, draw=lambda: _silenced(counted, source, book.terms.key, bits)
+            plan.key, canonical.request, plan.cost, lambda: _answer_or_error(canonical, source, book.terms.key, bits)
         )
     else:
         bind_unit_name(book, plan.protection.unit_name)
         bind()
-    release = recall(plan, recorded, book)
+    release = release_from_record(plan, recorded, book)
     if out is not None:
         release.save(out)
     return release
@@ -213,8 +213,8 @@ def _refuse_other_terms(plan: Plan, book: Ledger) -> None:
 
 
 def _rehearse(plan: Plan, source: Source, book: Ledger) -> None:
-    """Do all of it once on a table without rows, so that what is missing here is missed before it costs anything."""
-    encoding = getattr(source, "encoding", UTF8)  # a source of one's own may not state one
+    """Run the whole release on a table without rows, so that it fails on this machine before it costs anything."""
+    encoding = getattr(source, "encoding", UTF8)  # a source that users write may lack it
     if encoding != plan.encoding:
         raise InvalidInput(
             f"the plan is for data in {plan.encoding}, and this data is read as {encoding}.",
@@ -222,11 +222,11 @@ def _rehearse(plan: Plan, source: Source, book: Ledger) -> None:
         )
     if book.folder is not None:
         refuse_without_room(book.folder, plan.cells)
-    source.rehearse(countings_of(plan, book.terms.key))
+    source.rehearse(countings(plan, book.terms.key))
     try:
         for table in plan.tables:
             table.rehearse(SecureBits())
-    except Exception as problem:  # of zeros that stand for no table
+    except Exception as problem:  # drawn for zeros, so the message cannot quote data
         raise SourceFailed(
             f"noise cannot be drawn here, and nothing was spent: {type(problem).__name__}: {problem}"
         ) from problem
@@ -234,12 +234,12 @@ def _rehearse(plan: Plan, source: Source, book: Ledger) -> None:
 
 @dataclass
 class _Progress:
-    """How far an answer has come; the only thing that is known of one that failed."""
+    """The current step of an answer, which is all that a failure may reveal."""
 
     step: str = "counting"
 
 
-#: The steps between the opening and the recording -> what to do when one fails. Nothing in it comes from the engine.
+#: Steps between the opening and the recording -> advice when one fails. No text comes from the engine.
 _FAILURES = {
     "counting": "Counting failed: the table could not be read to its end. Check the file with the engine's own tools, "
     "where only you see it.",
@@ -247,12 +247,12 @@ _FAILURES = {
 }
 
 
-def _silenced(plan: Plan, source: Source, key: bytes, bits: Bits) -> bytes:
-    """The answer; or, if anything fails on the way to it, an error that names the step and tells nothing about why."""
+def _answer_or_error(plan: Plan, source: Source, key: bytes, bits: Bits) -> bytes:
+    """Return the answer; if anything fails, raise an error that names the step and withholds the cause."""
     progress = _Progress()
     try:
         return _answer(plan, source, key, bits, progress)
-    except Exception:  # its words, and those of what it was raised from, could quote a person's row
+    except Exception:  # its message, and those of its causes, could quote a person's row
         pass
     raise SourceFailed(
         f"{_FAILURES[progress.step]} The cause is withheld, because it could quote a row; the budget that was reserved "
@@ -260,19 +260,19 @@ def _silenced(plan: Plan, source: Source, key: bytes, bits: Bits) -> bytes:
     )
 
 
-def countings_of(plan: Plan, key: bytes) -> list[Counting]:
-    """What the source is asked to count for each table of a plan."""
+def countings(plan: Plan, key: bytes) -> list[Counting]:
+    """Return what the source must count, for each table of a plan."""
     return [table.counting(plan.protection, key) for table in plan.tables]
 
 
 def _answer(plan: Plan, source: Source, key: bytes, bits: Bits, progress: _Progress) -> bytes:
-    """The noisy counts of every table, as the ledger keeps them. The true ones exist in this function only."""
+    """Return the noisy counts of every table, as the ledger keeps them. True counts exist in this function only."""
     from .. import __version__
 
-    counted = plan.lead.count(source, countings_of(plan, key))
+    counts = plan.lead.count(source, countings(plan, key))
     progress.step = "drawing"
-    answers = [table.answer(counts, bits) for table, counts in zip(plan.tables, counted, strict=True)]
-    del counted
+    answers = [table.answer(cells, bits) for table, cells in zip(plan.tables, counts, strict=True)]
+    del counts
 
     content = {"version": __version__, **{part: [answer[part] for answer in answers] for part in answers[0]}}
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()

@@ -1,4 +1,4 @@
-"""What a release costs: the judge's composition of the noise of every cell that one unit can move."""
+"""The cost of a release: the judge's composition of the noise of every cell that one unit can change."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .noise.cells import CellNoise
 from .protection import Change
 
 
-class Priced(Protocol):
-    """A table of a plan, as far as its price is concerned."""
+class PricedTable(Protocol):
+    """A table of a plan: its noise and its sensitivities, which determine its cost."""
 
     @property
     def noise(self) -> CellNoise: ...
@@ -28,28 +28,28 @@ class Priced(Protocol):
     def changes(self) -> Sequence[tuple[CellNoise, Change]]: ...
 
 
-Table = TypeVar("Table", bound=Priced)
+AnyPricedTable = TypeVar("AnyPricedTable", bound=PricedTable)
 
 
-def composition(tables: Sequence[Priced], method: str = "best") -> Composition:
-    """What one unit gives away through all the cells it can move, in all tables of one plan.
+def composition(tables: Sequence[PricedTable], method: str = "best") -> Composition:
+    """Return the privacy loss of one unit: the composition over all the cells it can change, in all tables of a plan.
 
-    Where cells of a table have different mechanisms (tables for different public sizes), any of them may be the moved
-    ones, so each counts as the weakest claim of all.
+    Where cells of a table have different mechanisms (for different public sizes), the unit may change any of them, so
+    each counts with the weakest claim.
     """
     changes = [change for table in tables for change in table.changes]
     if method == "best" and any(_is_gaussian(noise) and not change.by_one for noise, change in changes):
-        method = "zcdp"  # curves are those of one cell moved by one; rho is known for every shift
-    return compose([_charged(noise, change, method) for noise, change in changes], method=method)
+        method = "zcdp"  # privacy profiles hold for a change of one; rho holds for any change
+    return compose([_composed_noise(noise, change, method) for noise, change in changes], method=method)
 
 
-def _charged(noise: CellNoise, change: Change, method: str) -> tuple[Mechanism | Privacy, int]:
-    """One level of a table as releases to compose.
+def _composed_noise(noise: CellNoise, change: Change, method: str) -> tuple[Mechanism | Privacy, int]:
+    """Return the mechanism of one level of a table, and how often it enters the composition.
 
-    Where a cell can move by several: epsilons add up to ``l1 epsilon`` for pure noise, and rho to ``squared_l2 rho``
-    for the discrete Gaussian (Canonne, Kamath, Steinke 2020). Other noise is judged for steps of one only.
+    Where a cell can change by more than one, the cost is ``l1 epsilon`` for pure noise, and ``squared_l2 rho`` for the
+    discrete Gaussian (Canonne, Kamath, Steinke 2020). Other noise is certified for changes of one only.
     """
-    weakest = _worst(noise.mechanisms)
+    weakest = _weakest(noise.mechanisms)
     if change.by_one or method == "basic":
         return weakest, change.l1
     if _is_gaussian(noise):
@@ -67,7 +67,7 @@ def _is_gaussian(noise: CellNoise) -> bool:
     return isinstance(noise.shift_law, Gaussian)
 
 
-def _worst(mechanisms: Sequence[Mechanism]) -> Mechanism | Privacy:
+def _weakest(mechanisms: Sequence[Mechanism]) -> Mechanism | Privacy:
     if len(mechanisms) == 1:
         return mechanisms[0]
     claims = [mechanism.certificate for mechanism in mechanisms]
@@ -78,10 +78,10 @@ def _worst(mechanisms: Sequence[Mechanism]) -> Mechanism | Privacy:
     )
 
 
-def price(tables: Sequence[Priced], epsilon: Fraction | None, delta: Fraction) -> Cost:
-    """The cost to write in the ledger: the epsilon that was asked for, if it holds, and the delta that it needs.
+def price(tables: Sequence[PricedTable], epsilon: Fraction | None, delta: Fraction) -> Cost:
+    """Return the cost for the ledger: the requested epsilon, if it holds, and the delta that it needs.
 
-    Without an epsilon asked for, the least that holds with this delta (rounded up to six digits).
+    Without a requested epsilon, it is the least that holds with this delta (rounded up to six digits).
     """
     if epsilon is not None and _adds_up(tables, epsilon):
         return Cost(epsilon, Fraction(0), _rho(tables))
@@ -106,19 +106,19 @@ def price(tables: Sequence[Priced], epsilon: Fraction | None, delta: Fraction) -
     return Cost(epsilon, needed if together.holds(epsilon, needed) else delta, _rho(tables))
 
 
-def _adds_up(tables: Sequence[Priced], epsilon: Fraction) -> bool:
-    """Whether plain addition proves this epsilon without a delta: no need to compose whole curves."""
+def _adds_up(tables: Sequence[PricedTable], epsilon: Fraction) -> bool:
+    """Return whether basic composition proves this epsilon with delta 0, which spares composing privacy profiles."""
     if any(math.isinf(mechanism.certificate.epsilon) for table in tables for mechanism in _mechanisms(table)):
         return False
     return composition(tables, "basic").holds(epsilon, 0)
 
 
-def _mechanisms(table: Priced) -> list[Mechanism]:
+def _mechanisms(table: PricedTable) -> list[Mechanism]:
     return [mechanism for noise, _ in table.changes for mechanism in noise.mechanisms]
 
 
-def _rho(tables: Sequence[Priced]) -> Fraction | None:
-    """The zero-concentrated privacy of it all: rho adds up; None if some noise is not known to have any."""
+def _rho(tables: Sequence[PricedTable]) -> Fraction | None:
+    """Return the rho of all tables together; None if some noise is not known to have one."""
     total = Fraction(0)
     for noise, change in (change for table in tables for change in table.changes):
         rhos = [_rho_of(mechanism) for mechanism in noise.mechanisms]
@@ -130,12 +130,12 @@ def _rho(tables: Sequence[Priced]) -> Fraction | None:
 
 
 def _rho_of(mechanism: Mechanism) -> Fraction | None:
-    """1/(2 sigma2) of Gaussian noise, epsilon^2/2 of pure privacy (Bun, Steinke 2016).
+    """Return rho: 1/(2 sigma2) for Gaussian noise, epsilon^2/2 for pure privacy (Bun, Steinke 2016).
 
-    Read off the noise itself and what the judge proved: a mechanism's file may state any other figure.
+    It comes from the noise itself and from what the judge proved, since a mechanism's file may state anything.
     """
     noise, certificate = mechanism.kernel.noise, mechanism.certificate
-    if noise is not None and isinstance(noise.law, Gaussian) and not noise.own:
+    if noise is not None and isinstance(noise.law, Gaussian) and not noise.first_laws:
         return 1 / (2 * noise.law.sigma2)
     if math.isinf(certificate.epsilon) or certificate.delta:
         return None
@@ -143,12 +143,12 @@ def _rho_of(mechanism: Mechanism) -> Fraction | None:
 
 
 def weakest_noise(
-    build: Callable[[Fraction], Sequence[Table]], epsilon: Fraction, delta: Fraction, start: Fraction
-) -> Sequence[Table]:
-    """The least noise that a plan's epsilon and delta allow.
+    build: Callable[[Fraction], Sequence[AnyPricedTable]], epsilon: Fraction, delta: Fraction, start: Fraction
+) -> Sequence[AnyPricedTable]:
+    """Return the tables with the least noise that a plan's epsilon and delta allow.
 
-    ``build(scale)`` makes the tables, with less noise the larger the scale. Composition within one plan allows more
-    than adding up: the largest scale that holds, to a tenth of a per cent, is found by doubling and bisection.
+    ``build(scale)`` makes the tables; a larger scale means less noise. Tight composition allows a larger scale than
+    basic composition; doubling and bisection find the largest that holds, to 0.1%.
     """
 
     refusals: list[InvalidInput] = []
@@ -156,7 +156,7 @@ def weakest_noise(
     def holds(scale: Fraction) -> bool:
         try:
             tables = build(scale)
-        except InvalidInput as refusal:  # less noise than any mechanism has
+        except InvalidInput as refusal:  # less noise than any mechanism of the family has
             refusals.append(refusal)
             return False
         return composition(tables).holds(epsilon, delta)
@@ -182,5 +182,5 @@ def weakest_noise(
 
 
 def _four_digits(value: Fraction) -> Fraction:
-    """Rounded to four significant digits, so that people can read the numbers of a plan."""
+    """Round to four significant digits, so that people can read the numbers of a plan."""
     return Fraction(f"{float(value):.4g}")

@@ -1,4 +1,4 @@
-"""Whose data is protected, against which change, and how many cells that change can move."""
+"""The privacy unit, the neighbour relation, the contribution bound, and the sensitivity that follows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..questions.question import Question
 from ..unit import Unit
 from .levels.shape import Shape
 
-#: What to say when no unit was named.
+#: The message when a request names no unit.
 WHOSE = (
     f"say whose data is protected: {arg('unit', 'row')}, or {arg('unit', 'COLUMN')} for the column that names the "
     "person."
@@ -22,7 +22,7 @@ WHOSE = (
 
 
 class Change(NamedTuple):
-    """What one unit can change in some cells: the L1 norm and the squared L2 norm; equal if each moves by one."""
+    """The change of cells by one unit: its L1 norm and squared L2 norm, which are equal if each cell changes by one."""
 
     l1: int
     squared_l2: int
@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Protection:
-    """The unit, the neighbour relation, and the bound on contributions: what the guarantee is about.
+    """The unit, the neighbour relation and the contribution bound of a guarantee.
 
     Attributes
     ----------
@@ -43,9 +43,10 @@ class Protection:
     relation
         ``"add-remove"`` (the number of units is private) or ``"substitution"`` (it is public).
     max_groups
-        In how many groups a unit counts at most; the rest of its rows are left out by a rule that looks at no one else.
+        Contribution bound: the maximum number of groups in which a unit is counted. The rule that leaves out its other
+        rows looks at no other unit.
     unit_name
-        What the curator calls the unit; None to call it by its column.
+        The curator's noun for the unit; None for the name of its column.
     """
 
     unit: str
@@ -74,12 +75,12 @@ class Protection:
         return Unit(self.unit, self.unit_name)
 
     def sensitivity(self, question: Question, groups: Groups) -> int:
-        """The most cells that one change can move, each by one.
+        """Return the maximum number of cells that one unit changes, each by one.
 
-        A unit counts in at most ``k = max_groups`` groups, with one row in each, and a row in at most ``c`` of the
-        aggregates (``question.most_at_once``): joining or leaving moves ``k c`` cells. A substitution is a leaving and
-        a joining, ``2 k c`` cells (``Relation.moves``), never more than there are. No cell moves by more than one: it
-        counts units.
+        A unit is counted in at most ``k = max_groups`` groups, with one row in each, and a row in at most ``c`` of the
+        aggregates (``question.most_at_once``): joining or leaving changes ``k c`` cells. A substitution is a leaving
+        and a joining, ``2 k c`` cells (``Relation.moves``), but at most all cells. No cell changes by more than one,
+        since it counts units.
         """
         live = groups.live
         one_way = min(self.max_groups, live) * question.most_at_once
@@ -87,11 +88,12 @@ class Protection:
         return min(RELATIONS[self.relation].moves * one_way, cells)
 
     def level_changes(self, question: Question, shape: Shape) -> tuple[Change, ...]:
-        """For each level of a table with totals, the most that one unit can change.
+        """Return the maximum change by one unit, for each level of a table with totals.
 
-        A node adds up leaves, so that a unit in ``k`` groups moves it by up to ``min(k, its leaves)``: with ``c``
-        counts at once the change of a level has L1 norm ``k c``, no entry above that step, and so a squared L2 norm of
-        ``k c step``; both twice for a substitution, and never more than all nodes can move together.
+        A node adds up leaves, so that a unit in ``k`` groups changes it by up to ``step = min(k, its leaves)``. With
+        ``c`` aggregates at once, the change of a level has L1 norm ``k c``, no entry above ``step``, and so a squared
+        L2 norm of at most ``k c step``. Both double for a substitution, but are at most the change of all nodes
+        together.
         """
         moves, many = RELATIONS[self.relation].moves, len(question.aggregates)
         one_way = min(self.max_groups, shape.groups.live) * question.most_at_once
@@ -103,7 +105,7 @@ class Protection:
         return tuple(changes)
 
     def sentences(self, groups: int, tables: int = 1) -> tuple[str, ...]:
-        """In how many of so many groups (of each of the tables) a unit is counted, who is protected, and the rule."""
+        """State in how many groups a unit is counted, what is protected, and how rows are left out."""
         who = self.who
         protects = f"This protects {who.protected}. {_hidden(self.relation, who)}"
         if who.is_row:
@@ -141,15 +143,17 @@ class Protection:
         )
 
 
-def _hidden(name: str, who: Unit) -> str:
-    """What readers cannot tell, and how neighbouring tables differ."""
-    relation = RELATIONS[name]
+def hidden_in_words(name: str, who: Unit) -> str:
+    """Return what readers can hardly tell under a neighbour relation, as a clause."""
     one, whose = ("someone", "someone's values") if who.is_person else (who.a, f"the values of {who.a}")
-    what = (
-        f"whether {one} is in the table, or what {who.their} values are"
-        if relation.hides_presence
-        else f"what {whose} are"
-    )
+    if RELATIONS[name].hides_presence:
+        return f"whether {one} is in the table, or what {who.their} values are"
+    return f"what {whose} are"
+
+
+def _hidden(name: str, who: Unit) -> str:
+    """State what readers cannot tell, and how neighbouring tables differ."""
+    relation = RELATIONS[name]
     public = "" if relation.hides_presence else f" How many {who.several} there are is public."
     differ = f"neighbouring tables differ by one {who.one} {relation.change}"
-    return f"It limits how well readers can tell {what}: {differ}.{public}"
+    return f"It limits how well readers can tell {hidden_in_words(name, who)}: {differ}.{public}"

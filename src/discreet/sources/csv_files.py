@@ -71,9 +71,9 @@ class Csv(Files):
         if file.suffix.lower() == ".zst":
             yield self
             return
-        with private_file(file.stat().st_size * (20 if file.suffix.lower() == ".gz" else 2)) as opened:
+        with private_file(file.stat().st_size * (20 if file.suffix.lower() == ".gz" else 2)) as copy_and_stream:
             files = copy(self)
-            files._copy, files._names = opened, self._heading()
+            files._copy, files._names = copy_and_stream, self._heading()
             files._decoded, files._marked = self.encoding != UTF8, True
             yield files
 
@@ -93,8 +93,8 @@ class Csv(Files):
         return self._marked and self.encoding != "latin-1"
 
     def _admit(self, engine: duckdb.DuckDBPyConnection) -> None:
-        copied = [] if self._copy is None else [self._copy[0]]
-        allow_files(engine, [*self.files, *copied])
+        copies = [] if self._copy is None else [self._copy[0]]
+        allow_files(engine, [*self.files, *copies])
 
     def _first_record_of_zst(self) -> list[str] | None:
         """Return the heading of a file that Python's own library cannot unpack; it must be one line."""
@@ -151,11 +151,11 @@ def _csv_call(
     the end of a buffer is misread, and its CR or LF becomes part of the next record.
     """
     columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(fields))
-    packed = {".gz": "gzip", ".zst": "zstd"}.get(file.suffix.lower(), "none")
+    compression = {".gz": "gzip", ".zst": "zstd"}.get(file.suffix.lower(), "none")
     return (
         f"read_csv({text_literal(glob.escape(str(file)))}, columns = {{{columns}}}, delim = {text_literal(delimiter)}, "
         f"quote = {text_literal(quote)}, escape = {text_literal(quote)}, header = {str(header).lower()}, "
-        f"compression = '{packed}', auto_detect = false, ignore_errors = {str(skip_unreadable).lower()}, "
+        f"compression = '{compression}', auto_detect = false, ignore_errors = {str(skip_unreadable).lower()}, "
         "strict_mode = false, parallel = false, null_padding = false, encoding = 'utf-8', comment = '', "
         f"new_line = '\\n', allow_quoted_nulls = {str(fields > 1).lower()}, "
         f"buffer_size = {_BUFFER_BYTES}, max_line_size = {_MAX_RECORD_BYTES})"

@@ -108,9 +108,9 @@ def refuse_encoding(address: Address, encoding: str) -> None:
 
 def _format(path: Path) -> str | None:
     name = path.name.lower()
-    for packed in PACKED_ENDINGS:
-        if name.endswith(packed):
-            name = name.removesuffix(packed)
+    for packed_ending in PACKED_ENDINGS:
+        if name.endswith(packed_ending):
+            name = name.removesuffix(packed_ending)
             return next((ending for ending in (".csv", ".tsv") if name.endswith(ending)), None)
     return next((ending for ending in _FORMATS if name.endswith(ending)), None)
 
@@ -140,14 +140,14 @@ class _Parquet(Files):
 
     def _read_schemas(self) -> dict[str, Mapping[str, str]]:
         first, *others = self.files
-        described = self._describe(first)
+        columns = self._describe(first)
         for other in others:
-            if self._describe(other) != described:
+            if self._describe(other) != columns:
                 raise UnreadableFile(
                     f"the files of {self.name} must have the same columns of the same types in the same order; "
                     f"{other.name} differs from {first.name}."
                 )
-        return {self.name: self._own(described)}
+        return {self.name: self._own(columns)}
 
     def _describe(self, file: Path) -> list[tuple[str, str]]:
         rows = self._schema_rows(f"DESCRIBE SELECT * FROM {_parquet_call([file])}", file)

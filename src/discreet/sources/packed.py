@@ -59,7 +59,7 @@ class SupportsRead(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-class TooLarge(Exception):
+class UnpackedTooLarge(Exception):
     """An archive that unpacks to more bytes than its limit."""
 
 
@@ -68,7 +68,7 @@ def unpack_zlib(packed: bytes, limit: int) -> bytes:
 
     Raises
     ------
-    TooLarge
+    UnpackedTooLarge
         If it holds more than ``limit`` bytes, of which no more is kept in memory.
     zlib.error
         If it is damaged.
@@ -80,7 +80,7 @@ def unpack_zlib(packed: bytes, limit: int) -> bytes:
     """
     content = zlib.decompressobj().decompress(packed, limit + 1)
     if len(content) > limit:
-        raise TooLarge(f"it unpacks to more than {limit:,} bytes")
+        raise UnpackedTooLarge(f"it unpacks to more than {limit:,} bytes")
     return content
 
 
@@ -89,7 +89,7 @@ def unpack_gzip(packed: bytes, limit: int) -> bytes:
 
     Raises
     ------
-    TooLarge
+    UnpackedTooLarge
         If it holds more than ``limit`` bytes, of which no more is kept in memory.
     OSError, EOFError, zlib.error
         If it is damaged.
@@ -138,7 +138,7 @@ def unpack_zip(archive: bytes, name: str, max_files: int, max_bytes: int) -> lis
                     content = _read_at_most(stream, left)
                 files.append((entry.filename, content))
                 left -= len(content)
-    except TooLarge:
+    except UnpackedTooLarge:
         raise too_much from None
     except UnreadableFile:
         raise
@@ -151,7 +151,7 @@ def _read_at_most(stream: SupportsRead, limit: int) -> bytes:
     """Read a stream that unpacks as it is read; no more than one byte beyond the limit is unpacked."""
     content = stream.read(limit + 1)
     if len(content) > limit:
-        raise TooLarge(f"it unpacks to more than {limit:,} bytes")
+        raise UnpackedTooLarge(f"it unpacks to more than {limit:,} bytes")
     return content
 
 

@@ -13,8 +13,7 @@ space                     values              distance                 adjacent
 ``ProductSpace([...])``   tuples of values    none                     none
 ========================  ==================  =======================  =========================
 
-Each is one file and answers for itself; :class:`Space` says what there is to answer, and answers what follows from the
-rest.
+Each is one file; :class:`Space` is their common interface and derives what follows from a few answers.
 """
 
 from __future__ import annotations

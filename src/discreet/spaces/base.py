@@ -1,7 +1,7 @@
-"""What every space answers, and what follows from that for all of them.
+"""The interface of every space, and the answers that follow from it.
 
-A new space is one file here. It has its values, their indices, their distances and its JSON; everything else has an
-answer that holds for any finite space and is overridden where the space knows better.
+A new space is one file here. It defines its values, their indices, their distances and its JSON; everything else has a
+default that holds for any finite space, and that a space overrides where it knows better.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from ..report import Json
 if TYPE_CHECKING:
     from .grid import Grid
 
-#: What a file says of a space, before it is checked.
+#: The description of a space in a file, before it is checked.
 Description: TypeAlias = Mapping[str, Any]
 
 #: Values of unbounded spaces stay within this distance of zero, so that adding noise cannot overflow 64 bits.
 LARGEST_INTEGER = 2**62
 
-#: Units lie between this and its inverse, so that distances and epsilons per unit of distance are doubles.
+#: Upper limit of units; its inverse is the lower one. Distances and epsilons per unit of distance are then doubles.
 LARGEST_UNIT = 10**200
 
-#: Squared distances are integers, and their roots are rounded up to a multiple of one over this.
+#: Roots of squared distances, which are integers, are rounded up to a multiple of one over this.
 ROOT_DENOMINATOR = 10**6
 
 
 class Space(ABC):
-    """The values of a truth or a report. Indices are what kernels work with; values are what people see.
+    """The values of a truth or a report. Kernels work with indices; people see values.
 
     Distances are kept exactly as ``unit * sqrt(k)`` with a rational ``unit`` and an integer ``k``, so that the judge
     can compare them without rounding.
@@ -63,7 +63,7 @@ class Space(ABC):
     name: ClassVar[str]
     #: What one value is called in a sentence: "count", "cell", "label".
     noun: ClassVar[str]
-    #: The length that one unit of ``sqrt(squared_distance)`` stands for.
+    #: The length of one unit of ``sqrt(squared_distance)``.
     unit: Fraction = Fraction(1)
 
     # ---------------------------------------------------------------- values
@@ -71,14 +71,14 @@ class Space(ABC):
     @property
     @abstractmethod
     def size(self) -> int | None:
-        """The number of values, or None when there is no end to them."""
+        """The number of values; None if it is infinite."""
 
     @abstractmethod
     def indices(self, values: object) -> Array:
-        """The indices of many values, as an integer array of the same shape."""
+        """Return the indices of many values, as an integer array of the same shape."""
 
     def index(self, value: object) -> int:
-        """The index of one value; refuses many."""
+        """Return the index of one value; refuses many."""
         indices = self.indices(value)
         if indices.ndim:
             raise WrongType(
@@ -88,36 +88,36 @@ class Space(ABC):
         return int(indices)
 
     def values(self, indices: Array) -> Array:
-        """The values with these indices: the indices themselves, where values are numbered from 0."""
+        """Return the values with these indices: the indices themselves, where values are numbered from 0."""
         return indices
 
     def value(self, index: int) -> Any:
-        """The value with this index, as a plain Python object."""
+        """Return the value with this index, as a plain Python object."""
         return int(index)
 
     @property
     def is_text(self) -> bool:
-        """Whether files hold the values as text."""
+        """True if files hold the values as text."""
         return False
 
     # ---------------------------------------------------------------- distances
 
     @abstractmethod
     def squared_distance(self, i: Array, j: Array) -> IntArray:
-        """The integer k for which the distance between indices i and j is ``unit * sqrt(k)``."""
+        """Return the integer k for which the distance between indices i and j is ``unit * sqrt(k)``."""
 
     def exact_squared_distance(self, i: int, j: int) -> int:
-        """The same of two indices, as a Python integer of any size."""
+        """Return the same of two indices, as a Python integer of any size."""
         return int(self.squared_distance(np.asarray(i), np.asarray(j)))
 
     def distance(self, a: object, b: object) -> float | Array:
-        """The distance between values, elementwise."""
-        far = np.sqrt(self.squared_distance(self.indices(a), self.indices(b))) * float(self.unit)
-        return float(far) if np.ndim(far) == 0 else np.asarray(far)
+        """Return the distance between values, elementwise."""
+        distance = np.sqrt(self.squared_distance(self.indices(a), self.indices(b))) * float(self.unit)
+        return float(distance) if np.ndim(distance) == 0 else np.asarray(distance)
 
     @property
     def has_lengths(self) -> bool:
-        """Whether some values are further apart than others, so that a guarantee per unit of distance says more."""
+        """True if some values are further apart than others, so that a guarantee per unit of distance says more."""
         return True
 
     @property
@@ -140,21 +140,21 @@ class Space(ABC):
         return self == other
 
     def neighbours(self) -> tuple[Array, Array] | None:
-        """All adjacent pairs of indices (i, j) with i < j, or None where adjacency is not defined."""
+        """Return all adjacent pairs of indices (i, j) with i < j, or None where adjacency is not defined."""
         return None
 
     def transport_cost(self, surplus: FloatArray) -> float | None:
-        """The least mass times distance that evens out a surplus, where there is a formula; None elsewhere."""
+        """Return the least mass times distance that evens out a surplus, where there is a formula; None elsewhere."""
         return None
 
     # ---------------------------------------------------------------- order and place
 
-    #: Whether values are whole numbers on a line: they have an order, differences, means and quantiles.
+    #: True if values are whole numbers on a line: they have an order, differences, means and quantiles.
     is_line: ClassVar[bool] = False
 
     @property
     def ends(self) -> tuple[int | None, int | None] | None:
-        """The least and the largest value of a line, None for an end that it does not have; None for other spaces."""
+        """The least and the largest value of a line, None for an infinite end; None for other spaces."""
         return None
 
     @property
@@ -164,15 +164,15 @@ class Space(ABC):
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The shape of the array in which values stand beside their neighbours; empty where there is none."""
+        """The shape of the array that holds each value next to its neighbours; empty without such an array."""
         return ()
 
     def coordinates(self) -> tuple[FloatArray, ...]:
-        """Where to draw each value: a number each on a line, two on a map; empty where values have no place."""
+        """Return the coordinates at which to draw each value: one on a line, two on a map, none for other spaces."""
         return ()
 
     def neighbour_mean(self, p: FloatArray) -> FloatArray | None:
-        """The mean of the neighbours of each value, those beyond a border counted as its own; None without any."""
+        """Return the mean of each value's neighbours (beyond a border, the value itself); None without neighbours."""
         if not self.axes:
             return None
         padded = np.pad(p.reshape(self.axes), 1, mode="edge")
@@ -185,7 +185,7 @@ class Space(ABC):
         return np.asarray(sum(sides[1:], start=sides[0]).ravel() / len(sides))
 
     def neighbour_maximum(self, x: Array) -> Array:
-        """The largest of x at each value and the values around it."""
+        """Return the largest of x at each value and its neighbours."""
         highest = x.reshape(self.axes) if self.axes else x
         for _ in self.axes:  # the largest of 3 in a line, then of 3 x 3; each line comes first once
             line, highest = highest, highest.copy()
@@ -196,9 +196,9 @@ class Space(ABC):
 
     # ---------------------------------------------------------------- words and files
 
-    #: What one unit of distance is called.
+    #: The name of one unit of distance.
     length_noun: ClassVar[str] = "unit"
-    #: What is meant by "d apart", and where distances are measured if that is not the values themselves.
+    #: The words for "d apart", and for where distances are measured if not between the values themselves.
     apart: ClassVar[str] = "d"
     measured: ClassVar[str] = ""
     #: Names of the parameter by which families of mechanisms take such a space.
@@ -211,7 +211,7 @@ class Space(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Json]:
-        """The parameters, as plain JSON values."""
+        """Return the parameters, as plain JSON values."""
 
 
 def is_space(value: object) -> bool:
@@ -219,7 +219,7 @@ def is_space(value: object) -> bool:
     return isinstance(value, Space) or (not isinstance(value, type) and all(hasattr(value, name) for name in NEEDED))
 
 
-#: What a look-alike needs.
+#: The attributes that a look-alike needs.
 NEEDED = (
     "name", "noun", "size", "unit", "index", "indices", "value", "values", "squared_distance", "distance",
     "neighbours", "to_json",
@@ -227,14 +227,14 @@ NEEDED = (
 
 
 def completed(space: object) -> Space:
-    """Return a space of this package as it is, and a look-alike with all that :class:`Space` answers.
+    """Return a space of this package as it is, and a look-alike with the missing methods of :class:`Space` added.
 
-    What the look-alike says itself stays. The judge asks it for little and believes none of it.
+    Its own methods are kept. The judge uses few of them and checks every answer.
     """
     if isinstance(space, Space):
         return space
-    stated = [name for name in NEEDED if getattr(space, name, None) is not None]
-    answers = {name: property(partial(_of_original, name)) for name in stated}
+    names = [name for name in NEEDED if getattr(space, name, None) is not None]
+    answers = {name: property(partial(_of_original, name)) for name in names}
     kind: type[Space] = new_class(type(space).__name__, (_LookAlike,), {}, lambda body: body.update(answers))
     return kind(space)  # type: ignore[call-arg]
 
@@ -244,7 +244,7 @@ def _of_original(name: str, space: _LookAlike) -> object:
 
 
 class _LookAlike(Space):
-    """Somebody's own space, and equal to it."""
+    """A user-defined space with the missing methods added; equal to the original."""
 
     def __init__(self, original: Any) -> None:
         self.original = original
@@ -261,7 +261,7 @@ class _LookAlike(Space):
         return dict(self.original.to_json())
 
     def __getattr__(self, name: str) -> object:
-        if name == "original":  # not yet there while it is unpickled
+        if name == "original":  # missing while it is unpickled
             raise AttributeError(name)
         return getattr(self.original, name)
 

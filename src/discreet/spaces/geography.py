@@ -1,9 +1,8 @@
 """Boxes of latitudes and longitudes as flat maps in metres.
 
-A box is projected by the *local equirectangular* projection: a degree of latitude and a degree of longitude are as many
-metres everywhere as they are at the latitude in the middle of the box, on the ellipsoid of GPS (WGS84). That is exact
-in the middle and off by little at the edges; how much is computed (:attr:`Box.error`), and boxes where it is more than
-a hundredth are refused.
+A box is projected by the *local equirectangular* projection: a degree of latitude and a degree of longitude have the
+same length everywhere, that at the middle latitude of the box, on the ellipsoid of GPS (WGS84). The projection is exact
+in the middle. The error at the edges is computed (:attr:`Box.error`), and boxes with an error above 1% are refused.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ from ..exact.arrays import FloatArray, as_float
 from ..exact.rationals import as_fraction
 from ..report import Json
 
-#: The ellipsoid of WGS84: its equatorial radius in metres, and the square of its eccentricity.
+#: The equatorial radius in metres of the WGS84 ellipsoid, and its flattening.
 EQUATOR, FLATTENING = 6_378_137.0, 1 / 298.257223563
 ECCENTRICITY_SQUARED = FLATTENING * (2 - FLATTENING)
 
-#: Boxes with a larger error of distances than this are refused.
+#: Largest relative error of distances in a box that is not refused.
 LARGEST_ERROR = 0.01
 
-#: The order in which a box is given.
+#: The order of the sides of a box, with an example.
 ORDER = "south, west, north, east, in degrees: 48.80, 2.25, 48.92, 2.45"
 
 
 def metres_per_degree(latitude: float) -> tuple[float, float]:
-    """How many metres a degree of latitude and a degree of longitude are at a latitude, on the ellipsoid of WGS84.
+    """Return the metres in a degree of latitude and in one of longitude, at a latitude on the WGS84 ellipsoid.
 
     With s = sin(latitude): ``M = a (1 - e^2) / (1 - e^2 s^2)^(3/2)`` and ``N cos(latitude)``,
     ``N = a / sqrt(1 - e^2 s^2)``, times pi / 180.
@@ -46,7 +45,7 @@ def metres_per_degree(latitude: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Box:
-    """The places between two latitudes and two longitudes, in degrees.
+    """The area between two latitudes and two longitudes, in degrees.
 
     >>> paris = Box(48.80, 2.25, 48.92, 2.45)
     >>> f"{paris.error:.2%}"
@@ -90,22 +89,23 @@ class Box:
 
     @property
     def _scale(self) -> tuple[float, float]:
-        """Metres for a degree of latitude and of longitude on the whole map."""
+        """The metres in a degree of latitude and of longitude on the whole map."""
         return metres_per_degree((self.south + self.north) / 2)
 
     @property
     def height(self) -> float:
-        """From south to north, in metres of the map."""
+        """The metres of the map from south to north."""
         return (self.north - self.south) * self._scale[0]
 
     @property
     def width(self) -> float:
-        """From west to east, in metres of the map."""
+        """The metres of the map from west to east."""
         return (self.east - self.west) * self._scale[1]
 
     @property
     def error(self) -> float:
-        """The largest relative error of a distance between two places of the box, against the shortest way on WGS84.
+        """The largest relative error of a distance between two points of the box, against the shortest way on WGS84.
+
 
         At latitude phi a metre of the map is ``s(phi) = N(phi) cos(phi) / (N(mid) cos(mid))`` metres to the east and
         ``M(phi) / M(mid)`` to the north. The way along a line of the map is at most ``max s`` times as long as the
@@ -113,8 +113,8 @@ class Box:
 
             max(1 / min s - 1, 1 - 1 / max s)
 
-        over all latitudes that a shortest way between two places reaches: of the box, and beyond its edge towards the
-        pole, where ways bulge, ``tan(phi') = tan(phi) / cos((east - west) / 2)``.
+        over all latitudes that a shortest way between two points reaches: those of the box, and beyond its edge towards
+        the pole, where ways bulge, ``tan(phi') = tan(phi) / cos((east - west) / 2)``.
         """
         width = self.east - self.west
         if width >= 180:
@@ -123,30 +123,30 @@ class Box:
         if self.south < 0 < self.north:
             latitudes.append(0.0)  # the widest degree of longitude
         north, east = self._scale
-        there = [metres_per_degree(one) for one in latitudes]
-        scales = [ratio for one in there for ratio in (one[0] / north, one[1] / east)]
+        degrees = map(metres_per_degree, latitudes)
+        scales = [ratio for up, right in degrees for ratio in (up / north, right / east)]
         return max(1 / min(scales) - 1, 1 - 1 / max(scales)) if min(scales) > 0.5 else 1.0
 
     def metres(self, latitude: FloatArray, longitude: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """How far east and how far north of the south-west corner places are, in metres of the map."""
+        """Return the metres of the map that locations are east and north of the south-west corner."""
         north, east = self._scale
         return (longitude - self.west) * east, (latitude - self.south) * north
 
     def degrees(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The latitude and the longitude of places so far east and north of the south-west corner."""
+        """Return the latitudes and longitudes of locations x metres east and y metres north of the corner."""
         north, east = self._scale
         return self.south + y / north, self.west + x / east
 
     def to_json(self) -> dict[str, Json]:
-        """The four sides, as plain JSON values."""
+        """Return the four sides, as plain JSON values."""
         return {side.name: getattr(self, side.name) for side in fields(self)}
 
     @classmethod
     def from_json(cls, description: Mapping[str, float]) -> Box:
-        """The box with these sides."""
+        """Return the box with these sides."""
         return cls(**{side.name: description[side.name] for side in fields(cls)})
 
 
 def _bulge(latitude: float, width: float) -> float:
-    """The latitude nearest to the pole on the shortest way between two places of one latitude and ``width`` apart."""
+    """Return the latitude nearest to the pole on the shortest way between points ``width`` apart on one latitude."""
     return math.degrees(math.atan(math.tan(math.radians(latitude)) / math.cos(math.radians(width) / 2)))

@@ -65,7 +65,7 @@ class Grid(Space):
 
     @classmethod
     def from_box(cls, south: float, west: float, north: float, east: float, cell: float) -> Grid:
-        """The grid of square cells that covers a box of latitudes and longitudes.
+        """Return the grid of square cells that covers a box of latitudes and longitudes.
 
         The box is made flat by the local equirectangular projection: a degree is as many metres everywhere as in the
         middle of the box (:class:`~discreet.spaces.Box`). ``grid.box.error`` is the largest relative error of a
@@ -118,13 +118,12 @@ class Grid(Space):
         return array
 
     def locate(self, x: object, y: object) -> Any:
-        """The cell number of a place.
+        """Return the cell number of a location.
 
         Parameters
         ----------
         x, y
-            How far to the east and to the north of the south-west corner the place is. On a grid from a box, its
-            latitude and its longitude instead.
+            The metres east and north of the south-west corner. On a grid from a box, latitude and longitude instead.
         """
         east, north = _read_places(x, "x"), _read_places(y, "y")
         if self.box is not None:
@@ -146,7 +145,7 @@ class Grid(Space):
         return f"0..{self.cols * float(self.unit):g} east and 0..{self.rows * float(self.unit):g} north"
 
     def centre(self, cells: object) -> Any:
-        """The coordinates (x, y) of the centres of these cells; on a grid from a box, (latitude, longitude)."""
+        """Return the coordinates (x, y) of the centres of these cells; on a grid from a box, (latitude, longitude)."""
         index = self.indices(cells).astype(np.int64)
         x = np.asarray((index % self.cols + 0.5) * float(self.unit), np.float64)
         y = np.asarray((index // self.cols + 0.5) * float(self.unit), np.float64)
@@ -176,12 +175,12 @@ class Grid(Space):
         return x, y
 
     def to_json(self) -> dict[str, Json]:
-        plain: dict[str, Json] = {"kind": self.name, "rows": self.rows, "cols": self.cols, "cell": str(self.unit)}
-        return plain if self.box is None else {**plain, "box": self.box.to_json()}
+        description: dict[str, Json] = {"kind": self.name, "rows": self.rows, "cols": self.cols, "cell": str(self.unit)}
+        return description if self.box is None else {**description, "box": self.box.to_json()}
 
     @classmethod
     def from_json(cls, description: Description) -> Grid:
-        """The grid with this description."""
+        """Return the grid with this description."""
         box = None if description.get("box") is None else Box.from_json(description["box"])
         return cls(description["rows"], description["cols"], as_fraction(description["cell"], "cell"), box)  # type: ignore[arg-type]
 
@@ -208,5 +207,5 @@ def _read_places(values: object, what: str) -> FloatArray:
 
 
 def _covering(box: Box, unit: Fraction) -> tuple[int, int]:
-    """How many rows and columns of cells cover a box."""
+    """Return the numbers of rows and columns of cells that cover a box."""
     return math.ceil(box.height / float(unit)), math.ceil(box.width / float(unit))

@@ -1,4 +1,4 @@
-"""The spaces that files describe, by the names of their kinds."""
+"""Spaces by the name of their kind, as files describe them."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ import numpy as np
 from ..errors import ForeignValue, InvalidInput, InWords, WrongType
 from ..exact.arrays import Array, FloatArray, IntArray
 from ..exact.integers import is_integer, refuse_masked, to_numpy
-from ..report import Json
+from ..lists import read_list
+from ..report import MAX_REPR, Json, one_line
 from .base import Description, Space
 
 
@@ -33,36 +34,40 @@ class Labels(Space):
             raise WrongType.must_be(
                 "labels", "a list of labels", InWords(f"the text {labels!r}"), f"Write [{labels!r}, ...]."
             )
-        if not isinstance(labels, Iterable):
-            raise WrongType.must_be("labels", "a list of labels", labels)
-        values = tuple(labels)
+        values = tuple(read_list(labels, "labels", "labels"))
         for label in values:
             if label is None or isinstance(label, float) or not isinstance(label, str | int | np.integer | np.str_):
                 raise WrongType.must_be("a label", "text or an integer", label, argument="labels")
-        plain = tuple(_plain_label(v) for v in values)
-        position = {label: k for k, label in enumerate(plain)}
-        if len(position) != len(plain):
-            twice = next(v for k, v in enumerate(plain) if position[v] != k)
-            raise InvalidInput(f"every label must be given once; {twice!r} is given twice.", argument="labels")
-        if len(plain) < 2:
-            raise InvalidInput.must_be("labels", "at least two", len(plain))
-        object.__setattr__(self, "labels", plain)
+        names = tuple(_plain_label(v) for v in values)
+        position = {label: k for k, label in enumerate(names)}
+        if len(position) != len(names):
+            repeat = next(v for k, v in enumerate(names) if position[v] != k)
+            raise InvalidInput(f"every label must be given once; {repeat!r} is given twice.", argument="labels")
+        if len(names) < 2:
+            raise InvalidInput.must_be("labels", "at least two", len(names))
+        object.__setattr__(self, "labels", names)
         object.__setattr__(self, "_position", position)
+
+    def __repr__(self) -> str:
+        whole = f"Labels(labels={self.labels!r})"
+        if len(whole) <= MAX_REPR:
+            return whole
+        return f"Labels({one_line(', '.join(map(repr, self.labels)), MAX_REPR)} {self.size:,} in all)"
 
     @property
     def size(self) -> int:
         return len(self.labels)
 
     def index(self, value: object) -> int:
-        plain = _plain_label(value)
+        name = _plain_label(value)
         try:
-            number = self._position[plain]
+            number = self._position[name]
         except (KeyError, TypeError):
             number = -1
-        # 1, 1.0 and True are equal to Python, and to nobody else
-        if number < 0 or type(self.labels[number]) is not type(plain):
-            shown = ", ".join(repr(v) for v in self.labels[:5]) + (", ..." if self.size > 5 else "")
-            raise ForeignValue(f"a value is not one of the {self.size} labels ({shown}).")
+        # Python takes 1, 1.0 and True for equal; people do not
+        if number < 0 or type(self.labels[number]) is not type(name):
+            examples = ", ".join(repr(v) for v in self.labels[:5]) + (", ..." if self.size > 5 else "")
+            raise ForeignValue(f"a value is not one of the {self.size} labels ({examples}).")
         return number
 
     def indices(self, values: object) -> Array:
@@ -70,8 +75,8 @@ class Labels(Space):
         if isinstance(values, str | int) or np.ndim(values) == 0:  # type: ignore[arg-type]
             return np.asarray(self.index(values.item() if isinstance(values, np.ndarray) else values))
         items = to_numpy(values) if hasattr(values, "to_numpy") else values
-        listed = np.asarray(items, dtype=object)
-        return np.fromiter((self.index(v) for v in listed.ravel()), np.int64, listed.size).reshape(listed.shape)
+        array = np.asarray(items, dtype=object)
+        return np.fromiter((self.index(v) for v in array.ravel()), np.int64, array.size).reshape(array.shape)
 
     def values(self, indices: Array) -> Array:
         table = np.empty(self.size, dtype=object)
@@ -107,12 +112,12 @@ class Labels(Space):
 
     @classmethod
     def from_json(cls, description: Description) -> Labels:
-        """The labels with this description."""
+        """Return the labels with this description."""
         return cls(description["labels"])
 
 
 def _plain_label(value: Any) -> Any:
-    """A label as Python's own text or integer (booleans stay what they are)."""
+    """Return a label as Python's own text or integer (booleans stay what they are)."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):

@@ -15,7 +15,7 @@ from .base import LARGEST_INTEGER, Description, Space, which
 
 
 class _Line(Space):
-    """What counts and integers share: values are their own indices and distance is the absolute difference."""
+    """Whole numbers that are their own indices, at the absolute difference as distance."""
 
     noun: ClassVar[str] = "count"
     parameters: ClassVar[tuple[str, ...]] = ("n", "space")
@@ -118,7 +118,7 @@ class Counts(_Line):
 
     @classmethod
     def from_json(cls, description: Description) -> Counts:
-        """The counts with this description."""
+        """Return the counts with this description."""
         return cls(description["n"])
 
 
@@ -166,5 +166,5 @@ class Integers(_Line):
 
     @classmethod
     def from_json(cls, description: Description) -> Integers:
-        """The integers with this description."""
+        """Return the integers with this description."""
         return cls(description["low"])

@@ -12,12 +12,13 @@ import numpy as np
 from ..errors import ForeignValue, InvalidInput, InWords, Unsupported, WrongType
 from ..exact.arrays import Array, IntArray
 from ..exact.integers import to_numpy
+from ..lists import read_list
 from ..report import Json
 from .base import Description, Space
 from .kinds import space_from
 
-#: Combinations are numbered by 64-bit integers, and tables of them are for smaller spaces still.
-MOST_COMBINATIONS = 2**31
+#: Maximum number of tuples in a product space: they are numbered by 64-bit integers.
+MAX_COMBINATIONS = 2**31
 
 _NO_DISTANCE = "tuples have no common distance: their parts are measured in different units."
 
@@ -60,20 +61,20 @@ class ProductSpace(Space):
     noun: ClassVar[str] = "combination"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", tuple(self.parts))
+        object.__setattr__(self, "parts", tuple(read_list(self.parts, "parts", "spaces")))
         if len(self.parts) < 2:
             raise InvalidInput.must_be("parts", "two spaces or more", len(self.parts))
         infinite = next((one for one in self.parts if one.size is None), None)
         if infinite is not None:
             raise Unsupported(f"a product needs finitely many values; {infinite!r} has no end.", "Use m.on(Counts(n)).")
-        if prod(self.shape) > MOST_COMBINATIONS:
+        if prod(self.shape) > MAX_COMBINATIONS:
             raise Unsupported(
                 f"a product of {prod(self.shape):,} combinations is too large; at most 2**31.", argument="parts"
             )
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many values each part has."""
+        """The number of values of each part."""
         return tuple(one.size or 0 for one in self.parts)
 
     @property
@@ -81,11 +82,11 @@ class ProductSpace(Space):
         return prod(self.shape)
 
     def split(self, indices: Array) -> tuple[Array, ...]:
-        """For each part, the indices of its values in these tuples."""
+        """Return, for each part, the indices of its values in these tuples."""
         return tuple(np.unravel_index(np.asarray(indices, np.int64), self.shape))
 
     def join(self, indices: Sequence[Array]) -> Array:
-        """The indices of the tuples with these indices of their values."""
+        """Return the indices of the tuples with these indices of their values."""
         return np.asarray(np.ravel_multi_index(tuple(np.asarray(one, np.int64) for one in indices), self.shape))
 
     def index(self, value: object) -> int:
@@ -94,7 +95,7 @@ class ProductSpace(Space):
         return int(self.join([np.asarray(one.index(v)) for one, v in zip(self.parts, value, strict=True)]))
 
     def indices(self, values: object) -> Array:
-        """The indices of many tuples, or of one.
+        """Return the indices of many tuples, or of one.
 
         Parameters
         ----------
@@ -105,15 +106,15 @@ class ProductSpace(Space):
         if isinstance(values, tuple) and len(values) == len(self.parts) and not any(map(_is_column, values)):
             return np.asarray(self.index(values))
         columns = self._columns(values)
-        found = [np.asarray(one.indices(column)) for one, column in zip(self.parts, columns, strict=True)]
-        if len({one.shape for one in found}) > 1:
+        parts = [np.asarray(one.indices(column)) for one, column in zip(self.parts, columns, strict=True)]
+        if len({one.shape for one in parts}) > 1:
             raise InvalidInput.must_be(
-                "columns", "of the same length", InWords(", ".join(str(len(one)) for one in found)), argument="values"
+                "columns", "of the same length", InWords(", ".join(str(len(one)) for one in parts)), argument="values"
             )
-        return self.join(found)
+        return self.join(parts)
 
     def _columns(self, values: Any) -> list[Any]:
-        """A column for each part."""
+        """Return a column for each part."""
         number = len(self.parts)
         if hasattr(values, "columns") and hasattr(values, "shape"):  # a data frame
             names = list(getattr(values, "column_names", values.columns))
@@ -135,16 +136,16 @@ class ProductSpace(Space):
         return [[row[k] for row in rows] for k in range(number)]
 
     def values(self, indices: Array) -> Array:
-        """The tuples with these indices, as an array of objects."""
+        """Return the tuples with these indices, as an array of objects."""
         array = np.asarray(indices)
         columns = [one.values(part).ravel().tolist() for one, part in zip(self.parts, self.split(array), strict=True)]
-        found = np.empty(array.size, dtype=object)
-        found[:] = list(zip(*columns, strict=True))
-        return found.reshape(array.shape)
+        tuples = np.empty(array.size, dtype=object)
+        tuples[:] = list(zip(*columns, strict=True))
+        return tuples.reshape(array.shape)
 
     def value(self, index: int) -> Combination:
-        places = self.split(np.asarray(index))
-        return Combination(one.value(int(k)) for one, k in zip(self.parts, places, strict=True))
+        parts = self.split(np.asarray(index))
+        return Combination(one.value(int(k)) for one, k in zip(self.parts, parts, strict=True))
 
     def squared_distance(self, i: Array, j: Array) -> IntArray:
         raise Unsupported(_NO_DISTANCE, "Measure the parts one by one.")
@@ -157,7 +158,7 @@ class ProductSpace(Space):
 
     @classmethod
     def from_json(cls, description: Description) -> ProductSpace:
-        """The space with this description."""
+        """Return the space with this description."""
         if description.get("kind") != cls.name or not isinstance(description.get("parts"), list):
             raise InvalidInput(f"not the description of a product of spaces: {description!r}.", argument="description")
         return cls(tuple(space_from(one) for one in description["parts"]))

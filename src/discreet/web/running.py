@@ -1,4 +1,4 @@
-"""Starting the pages with the service, and the link that lets a browser in."""
+"""Start the pages together with the service."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def serve(
     settings: Settings, ledgers: tuple[str, ...] = (), data: tuple[str, ...] = (), out: str = "releases",
     public_url: str | None = None, link_file: str | None = None, datasets: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
-    """Answer with pages and service until the process is told to stop.
+    """Serve the pages and the service until the process is stopped.
 
     Parameters
     ----------
     settings
-        Those of the service.
+        The settings of the service.
     ledgers, data, out
-        Ledgers that the pages show and spend from, data that may be asked, and the folder for bundles.
+        Ledgers that the pages show and spend from, data that may be queried, and the folder for bundles.
     public_url
         The address at which browsers see the pages, where a proxy ends TLS.
     link_file
         The file that holds the link; without one it is printed.
     datasets
-        Files that declare data sets, which may be asked and whose ledgers pay.
+        Files that declare datasets, which may be queried and whose ledgers pay.
     """
     public_url = None if public_url is None else read_public_url(public_url)
     if settings.workers > 1:
@@ -46,7 +46,7 @@ def serve(
         raise MissingExtra(missing.name or "python_multipart", "server") from None
     _refuse_missing(data, ledgers)
     for file in datasets:
-        Declaration.open(file)  # refused now, and not on a page
+        Declaration.open(file)  # refuse it now, not on a page
     settings = replace(settings, port=settings.port or _free_port(settings.host))
     hosts = host_names(settings.host, settings.port, public_url)
     pages = PageSettings(hosts, ledgers, data, out, public_url, link_file, datasets)
@@ -55,17 +55,17 @@ def serve(
 
 
 def _refuse_missing(data: tuple[str, ...], ledgers: tuple[str, ...]) -> None:
-    """Refuse files that do not exist; whether a server answers is seen when a page asks it."""
-    for one in data:
-        address = read_address(one)
+    """Refuse files that do not exist; database servers are tried only when a page needs them."""
+    for text in data:
+        address = read_address(text)
         if address.in_files and not address.is_file:
             open_files(address, skip_unreadable=True)
-    for one in ledgers:
-        if read_address(one, "ledger").in_files:
-            Ledger.open(one, hint={"data": data[0]} if data else {})
+    for text in ledgers:
+        if read_address(text, "ledger").in_files:
+            Ledger.open(text, hint={"data": data[0]} if data else {})
 
 
 def _free_port(host: str) -> int:
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as one:
-        one.bind((host, 0))
-        return int(one.getsockname()[1])
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
+        listener.bind((host, 0))
+        return int(listener.getsockname()[1])

@@ -1,4 +1,4 @@
-"""The pages and the service under one address: the pages for the curator, the service for devices."""
+"""The pages (for the curator) and the service (for devices) under one address."""
 
 from __future__ import annotations
 
@@ -35,45 +35,45 @@ from .pages.releasing import ReleasePage
 from .pages.tradeoff import TradeoffPage
 from .pages.verifying import VerifyPage
 
-#: Why a request is not answered -> a heading, and what to do.
-REFUSED = {
+#: Reason for a refusal -> heading, and advice.
+REFUSALS = {
     "no session": (
         "Open the link from the terminal",
         (
             "`discreet serve` printed a link that lets one browser in, or the name of the file that holds it.",
-            "It works once; then there is a new one. A browser is let out after half an hour without use.",
+            "It works once; then there is a new one. A session ends after half an hour without use.",
         ),
     ),
     "another site": ("This was not sent by a page of this server", ("Open the page again, and try once more.",)),
     "another name": ("This server does not answer to that name", ("Use the address that `discreet serve` printed.",)),
-    "too large": ("That is too large", ("At most 20 MB can be looked at here; the command line takes more.",)),
+    "too large": ("That is too large", ("Pages accept at most 20 MB; the command line accepts more.",)),
     "not found": ("There is no such page", ("The menu has them all.",)),
 }
 
-#: Why a link lets nobody in.
-USED_LINK = "This link was used before, or is of an earlier start. Where discreet serve runs, there is a new one."
+#: The answer to a token that is not valid.
+USED_LINK = "This link was already used, or the server has restarted. The terminal of `discreet serve` shows a new one."
 
-#: The first parts of the pages' paths; all others are the service's.
-OWN = (
+#: First segments of the paths of pages; all other paths belong to the service.
+PAGE_SEGMENTS = (
     "", "enter", "session", "log-out", "assets", "release", "design", "verify", "trade-off", "collections", "ledgers",
     "datasets",
 )  # fmt: skip
 
-#: What is shown without a session.
-OPENED = ("/enter", "/session", "/assets/")
+#: Beginnings of the paths that need no session.
+PUBLIC_PREFIXES = ("/enter", "/session", "/assets/")
 
 
 class Site:
-    """The pages before a service: what is not a page is the service's.
+    """The pages in front of a service.
 
     Parameters
     ----------
     service
         Answers all other paths.
     settings
-        What the pages are started with.
+        The settings of the pages.
     announce
-        Is told each new one-time token.
+        Called with each new one-time token.
     cookie
         The name of the session's cookie.
     clock
@@ -85,18 +85,18 @@ class Site:
         clock: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
         self._service, self._secure = service, settings.public_url is not None
-        self._cookie = f"__Host-{cookie}" if self._secure else cookie  # which browsers take over TLS alone
+        self._cookie = f"__Host-{cookie}" if self._secure else cookie  # a prefix that browsers accept only over TLS
         self._sessions = Sessions(announce, clock)
         self._jobs = Jobs()
         self._out = Path(settings.out)
         names = _by_name((*settings.data, *settings.datasets))
-        self._datasets = {name: place for name, place in names.items() if place in settings.datasets}
-        self._data = {name: place for name, place in names.items() if place not in self._datasets.values()}
+        self._datasets = {name: address for name, address in names.items() if address in settings.datasets}
+        self._data = {name: address for name, address in names.items() if address not in self._datasets.values()}
         self._ledgers = _by_name(_all_ledgers(settings))
         self._dataset_pages = DatasetsPage(self._datasets)
-        self._guarded = Guard(
-            self._pages(), self._sessions, self._cookie, settings.hosts, settings.public_url, OPENED, _unattended,
-            _refused,
+        self._guard = Guard(
+            self._pages(), self._sessions, self._cookie, settings.hosts, settings.public_url, PUBLIC_PREFIXES,
+            _is_polling, _refusal,
         )  # fmt: skip
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -107,12 +107,13 @@ class Site:
                 self._jobs.close()  # the server stops
             return
         first, last = scope["path"].split("/")[1:2], scope["path"].rpartition("/")[2]
-        answers = first == ["collections"] and last == "answer"  # the page for everybody
-        await (self._guarded if first and first[0] in OWN and not answers else self._service)(scope, receive, send)
+        is_public = first == ["collections"] and last == "answer"  # open to everybody
+        is_page = first and first[0] in PAGE_SEGMENTS and not is_public
+        await (self._guard if is_page else self._service)(scope, receive, send)
 
     def _pages(self) -> Starlette:
         available: dict[str, AvailableData] = {name: DeclaredData(file) for name, file in self._datasets.items()}
-        available |= {name: AddressedData(place, self._ledgers) for name, place in self._data.items()}
+        available |= {name: AddressedData(address, self._ledgers) for name, address in self._data.items()}
         routes = [
             Route("/", self._home),
             Route("/enter", _entrance),
@@ -128,11 +129,12 @@ class Site:
             *LedgersPage(self._ledgers).routes(),
             *CollectionsPage(self._service.store, self._service.registry, self._service.answers).routes(),
         ]
-        return Starlette(routes=routes, exception_handlers={404: _missing, DiscreetError: _unable, Exception: _failed})
+        handlers = {404: _not_found, DiscreetError: _refuse, Exception: _fail}
+        return Starlette(routes=routes, exception_handlers=handlers)
 
     def _home(self, request: Request) -> Response:
         datasets = self._dataset_pages.cards()
-        return page(request, "home.html", title="Private counts", eyebrow="discreet", here="/", datasets=datasets)
+        return page(request, "home.html", title="Private counts", eyebrow="discreet", tab="/", datasets=datasets)
 
     async def _enter(self, request: Request) -> Response:
         token = (await request.body())[:200].decode("ascii", "replace")
@@ -151,75 +153,75 @@ class Site:
 
 
 def _by_name(addresses: Iterable[str]) -> dict[str, str]:
-    """Addresses by the names that pages show: those of the files, or all of it where two files have one name."""
-    shown = {where: str(read_address(where)) for where in addresses}
-    short = {where: name.rpartition("/")[2] or name for where, name in shown.items()}
+    """Name addresses for pages: by the name of the file, or by the whole address if two files share a name."""
+    full = {address: str(read_address(address)) for address in addresses}
+    short = {address: name.rpartition("/")[2] or name for address, name in full.items()}
     names = list(short.values())
-    return {short[where] if names.count(short[where]) == 1 else shown[where]: where for where in shown}
+    return {short[address] if names.count(short[address]) == 1 else full[address]: address for address in full}
 
 
 def _all_ledgers(settings: PageSettings) -> list[str]:
-    """Return the ledgers that were named, and those of the data sets, each once."""
-    declared = (Declaration.open(file).ledger_place for file in settings.datasets)
+    """Return the ledgers of the settings and those of the datasets, each once."""
+    declared = (Declaration.open(file).ledger_address for file in settings.datasets)
     places: dict[str, str] = {}
-    for place in (*settings.ledgers, *declared):
-        if place is not None:
-            places.setdefault(_whole_place(place), place)
+    for address in (*settings.ledgers, *declared):
+        if address is not None:
+            places.setdefault(_whole_place(address), address)
     return list(places.values())
 
 
 def _whole_place(ledger: str) -> str:
-    """Return the address of a ledger as it is from anywhere."""
+    """Return the absolute address of a ledger."""
     address = read_address(ledger, "ledger")
     return str(address.path.resolve()) if address.in_files else ledger
 
 
 def _entrance(_: Request) -> Response:
-    return _refused(200, "no session")
+    return _refusal(200, "no session")
 
 
-def _unattended(path: str) -> bool:
-    """Return whether an open page asks for this by itself: what brings a collection up to date."""
+def _is_polling(path: str) -> bool:
+    """Return True if an open page requests this path by itself, to bring a collection up to date."""
     return path.startswith("/collections/") and path.endswith("/now")
 
 
 def _asset(request: Request) -> Response:
-    found = asset(request.path_params["name"])
-    if found is None:
+    file = asset(request.path_params["name"])
+    if file is None:
         return Response(status_code=404)
-    return Response(found.content, media_type=found.media_type, headers={"Cache-Control": "no-cache"})
+    return Response(file.content, media_type=file.media_type, headers={"Cache-Control": "no-cache"})
 
 
-def _missing(request: Request, _: Exception) -> Response:
-    title, lines = REFUSED["not found"]
-    return page(request, "message.html", title=title, eyebrow="discreet", here="", status=404, lines=lines)
+def _not_found(request: Request, _: Exception) -> Response:
+    title, lines = REFUSALS["not found"]
+    return page(request, "message.html", title=title, eyebrow="discreet", tab="", status=404, lines=lines)
 
 
-def _unable(request: Request, problem: Exception) -> Response:
-    """What the library refuses, where a page did not expect it."""
+def _refuse(request: Request, problem: Exception) -> Response:
+    """Show an error of the library that a page did not expect."""
     assert isinstance(problem, DiscreetError)
-    return _said(request, 409, "This cannot be shown", (problem.written(field_name),))
+    return _message(request, 409, "This cannot be shown", (problem.written(field_name),))
 
 
-def _failed(request: Request, _: Exception) -> Response:
-    """A mistake of the program: its words could quote what it was about, and are in the log alone, without them."""
-    return _said(request, 500, "Something went wrong", ("This should not have happened; please report it.",))
+def _fail(request: Request, _: Exception) -> Response:
+    """Report a bug of the program without its message, which could quote data."""
+    return _message(request, 500, "Something went wrong", ("This should not have happened; please report it.",))
 
 
-def _said(request: Request, status: int, title: str, lines: tuple[str, ...]) -> Response:
-    """A page that says so, or the piece of one where a piece was asked for."""
+def _message(request: Request, status: int, title: str, lines: tuple[str, ...]) -> Response:
+    """Return a page with a message, or a piece if htmx asked for one."""
     if "hx-request" in request.headers:
         return HTMLResponse(render("refusal.html", message=" ".join((f"{title}.", *lines))), 200)
-    return page(request, "message.html", title=title, eyebrow="discreet", here="", status=status, lines=lines)
+    return page(request, "message.html", title=title, eyebrow="discreet", tab="", status=status, lines=lines)
 
 
-def _refused(status: int, kind: str) -> Response:
-    title, lines = REFUSED[kind]
+def _refusal(status: int, kind: str) -> Response:
+    title, lines = REFUSALS[kind]
     return HTMLResponse(render("enter.html", title=title, lines=lines), status)
 
 
 def from_environment() -> Site:
-    """The pages and the service, by the settings that they were handed."""
+    """Return the pages and the service, with the settings in the environment."""
     pages = PageSettings.from_environment(os.environ)
     service = service_from_environment()
 

@@ -1,4 +1,4 @@
-"""What a paper claims, what was measured, and the verdict."""
+"""Claims of a paper, with what was measured and a verdict."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """The verdict on a claim."""
 
     HOLDS = "holds"
     CORRECTED = "holds with correction"
@@ -16,7 +16,7 @@ class Verdict(StrEnum):
 
 
 class Basis(StrEnum):
-    """What a verdict rests on."""
+    """The evidence for a verdict."""
 
     MATHEMATICS = "no data"
     THEIRS = "the paper's data"
@@ -31,20 +31,19 @@ class Claim:
     Attributes
     ----------
     key
-        A name that stays, such as ``"figure 3: up to five times"``; unique in its study.
+        A permanent name, such as ``"figure 3: up to five times"``; unique in its study.
     place
-        Where the paper says it: ``"[F] section 4.1, figure 3"``.
+        The place in the paper: ``"[F] section 4.1, figure 3"``.
     statement
-        What the paper says, in one sentence with its number.
+        The claim in one sentence with its number.
     measured
-        What was measured here, with its uncertainty: one sentence with numbers.
+        The measurement with its uncertainty, in one sentence.
     verdict
-        Whether it holds.
+        The verdict.
     why
-        Why it does not hold, or what must be corrected, or under which conditions it holds, or which word has no
-        number.
+        The reason why it fails, the correction, the conditions under which it holds, or the word that has no number.
     basis
-        What the verdict rests on; None where it is what its exhibit rests on.
+        The evidence for the verdict; None for that of its exhibit.
 
     Examples
     --------
@@ -62,24 +61,24 @@ class Claim:
     basis: Basis | None = None
 
 
-def judged(holds: bool, *, corrected: bool = False, vague: bool = False) -> Verdict:
+def judge(holds: bool, *, corrected: bool = False, vague: bool = False) -> Verdict:
     """Return the verdict of a measurement: does not hold, or holds, with a correction where one was needed.
 
-    Words of degree beside an order ("much lower") are judged by the order. What is a degree alone ("similar",
-    "negligible") has no verdict unless the paper gives a number: a threshold would be ours.
+    Words of degree beside an order ("much lower") are judged by the order. A degree alone ("similar", "negligible") has
+    no verdict unless the paper gives a number: a threshold would be ours.
 
     Parameters
     ----------
     holds
-        Whether what can be tested of the claim holds.
+        True if everything that can be tested in the claim holds.
     corrected
-        Whether something in it must be corrected.
+        True if something in it must be corrected.
     vague
-        Whether the rest is a degree without a number.
+        True if the rest is a degree without a number.
 
-    >>> judged(True).value, judged(True, corrected=True).value, judged(False).value
+    >>> judge(True).value, judge(True, corrected=True).value, judge(False).value
     ('holds', 'holds with correction', 'does not hold')
-    >>> judged(True, vague=True).value, judged(False, vague=True).value
+    >>> judge(True, vague=True).value, judge(False, vague=True).value
     ('undecidable as worded', 'does not hold')
     """
     if not holds:

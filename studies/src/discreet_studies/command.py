@@ -24,21 +24,19 @@ def study(
     figure: Annotated[str | None, typer.Option(help="One figure or table only, such as 3.")] = None,
     out: Annotated[Path, typer.Option(help="The folder for charts, data, claims and the page.")] = Path("studies"),
     quick: Annotated[
-        bool, typer.Option("--quick/--full", help="A few repetitions, or as many as the papers made and more.")
+        bool, typer.Option("--quick/--full", help="A few repetitions, or at least as many as in the papers.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Where all random numbers start.", min=0)] = 2026,
+    seed: Annotated[int, typer.Option(help="The seed of all random numbers.", min=0)] = 2026,
     data: Annotated[
         Path | None, typer.Option(help="A folder with Adult and Gowalla; by default what DISCREET_DATA names.")
     ] = None,
     download: Annotated[
-        bool, typer.Option("--download", help="Fetch Adult into the folder of --data first, and check what arrived.")
+        bool, typer.Option("--download", help="Download Adult into the folder of --data first, and verify it.")
     ] = False,
-    formats: Annotated[str, typer.Option(help="Of the charts, comma separated: png, svg, pdf, html, json.")] = (
+    formats: Annotated[str, typer.Option(help="Formats of the charts, comma separated: png, svg, pdf, html, json.")] = (
         "png,svg,pdf,html"
     ),
-    list_: Annotated[
-        bool, typer.Option("--list", help="Say which figures and tables there are, and draw none.")
-    ] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the figures and tables, and draw none.")] = False,
     json: Json = False,
 ) -> None:
     """Reproduce a paper: its figures and tables computed again, and a verdict for each of its claims.
@@ -53,14 +51,14 @@ def study(
     from .datasets import download_adult
     from .registry import STUDIES
 
-    chosen = STUDIES if name == "all" else (running.find_study(name),)
+    studies = STUDIES if name == "all" else (running.find_study(name),)
     if list_:
-        _list(running.listing(chosen), json)
+        _list(running.listing(studies), json)
         return
     if name == "all" and figure is not None:
         raise InvalidInput("a figure belongs to one paper.", "Name the paper instead of all.", argument="figure")
-    wanted = running.read_formats(formats)
-    if set(wanted) - {"json"}:  # specifications need nothing to draw with
+    endings = running.read_formats(formats)
+    if set(endings) - {"json"}:  # specifications need no drawing program
         refuse_undrawable()
     refuse_no_folder(out)
     if download:
@@ -68,15 +66,15 @@ def study(
             raise InvalidInput("there is no folder to fetch Adult into.", "Name one: --data FOLDER.", argument="data")
         download_adult(data)
     results = []
-    for one in chosen:
-        found = running.study(one.name, figure, quick=quick, seed=seed, data=data, progress=_track)
-        page = found.save(out / one.name, wanted)
-        results.append(found)
+    for entry in studies:
+        result = running.study(entry.name, figure, quick=quick, seed=seed, data=data, progress=_track)
+        page = result.save(out / entry.name, endings)
+        results.append(result)
         if not json:
-            say(found.describe())
+            say(result.describe())
             say(f"page      {page}")
     if json:
-        print_json({"studies": [found.to_json() for found in results]} if name == "all" else results[0].to_json())
+        print_json({"studies": [result.to_json() for result in results]} if name == "all" else results[0].to_json())
 
 
 def _list(rows: Sequence[tuple[str, str, str]], as_json: bool) -> None:
@@ -88,7 +86,7 @@ def _list(rows: Sequence[tuple[str, str, str]], as_json: bool) -> None:
 
 
 def _track(steps: Sequence[T], words: str) -> Iterable[T]:
-    """A bar on a terminal, nothing in a pipe."""
+    """Show a progress bar on a terminal, nothing in a pipe."""
     if not sys.stderr.isatty():
         return steps
     from rich.console import Console

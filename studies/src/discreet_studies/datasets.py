@@ -23,7 +23,7 @@ import numpy as np
 
 from discreet.errors import InvalidInput, SourceFailed, UnreadableFile, arg
 from discreet.exact.arrays import FloatArray, IntArray
-from discreet.sources.packed import TooLarge, unpack_gzip
+from discreet.sources.packed import UnpackedTooLarge, unpack_gzip
 from discreet.wording import listed
 
 #: The environment variable that names the folder with the data.
@@ -36,7 +36,7 @@ ADULT_BYTES = 3_974_305
 #: The largest table that is unpacked, in bytes; all check-ins of Gowalla have a fifth of that.
 MAX_UNPACKED_BYTES = 2**31
 
-#: What a data set is called, and what is said of where to find it.
+#: The title of a data set, and where to find it.
 SOURCES = {
     "adult": "UCI Adult (Becker and Kohavi 1996, doi.org/10.24432/C5XW20)",
     "gowalla": "Gowalla check-ins (Cho, Myers and Leskovec 2011, SNAP loc-gowalla)",
@@ -95,11 +95,11 @@ class Datasets:
 
     @property
     def _folder(self) -> Path | None:
-        named = os.environ.get(FOLDER)
-        return self.folder if self.folder is not None else Path(named) if named else None
+        folder_name = os.environ.get(FOLDER)
+        return self.folder if self.folder is not None else Path(folder_name) if folder_name else None
 
     def has(self, name: str) -> bool:
-        """Whether a data set is in the folder.
+        """Return True if a data set is in the folder.
 
         >>> Datasets(Path("there is no such folder")).has("adult")
         False
@@ -107,25 +107,25 @@ class Datasets:
         return not self.stand_ins and self._find(name) is not None
 
     def adult(self) -> Adult:
-        """Age, sex and income of the people in Adult."""
-        table = _table(self._found("adult"), _ADULT_COLUMNS, ",")
+        """Return age, sex and income of the people in Adult."""
+        table = _table(self._path("adult"), _ADULT_COLUMNS, ",")
         income = [text.rstrip(".") for text in table["income"]]
         return Adult(
             _whole_numbers(table["age"]), _equal(table["sex"], "Female", "Male"), _equal(income, ">50K", "<=50K")
         )
 
     def gowalla(self) -> Checkins:
-        """All check-ins that the file has."""
-        file = self._found("gowalla")
+        """Return all check-ins that the file has."""
+        file = self._path("gowalla")
         table = _table(file, _GOWALLA_COLUMNS, "\t" if ".txt" in file.name else ",")
         return Checkins(_whole_numbers(table["user"]), _numbers(table["lat"]), _numbers(table["lon"]))
 
     def household(self) -> FloatArray:
-        """What a household in Sceaux used each day, in kWh."""
-        return _numbers(_table(self._found("household"), _HOUSEHOLD_COLUMNS, ",")["kwh"])
+        """Return the daily use of a household in Sceaux, in kWh."""
+        return _numbers(_table(self._path("household"), _HOUSEHOLD_COLUMNS, ",")["kwh"])
 
     def doctor_visits(self) -> Mapping[str, list[str]]:
-        """The RAND Health Insurance Experiment, which comes with the package: 20,190 years of 5,912 people.
+        """Return the RAND Health Insurance Experiment, which comes with the package: 20,190 years of 5,912 people.
 
         >>> len(Datasets().doctor_visits()["person"])
         20190
@@ -138,11 +138,11 @@ class Datasets:
         candidates = [] if folder is None else [folder / file for file in _NAMES[name]]
         return next((file for file in candidates if file.is_file()), None)
 
-    def _found(self, name: str) -> Path:
-        found = self._find(name)
-        if found is None:
+    def _path(self, name: str) -> Path:
+        path = self._find(name)
+        if path is None:
             self.refuse(name)
-        return found
+        return path
 
     def refuse(self, name: str) -> NoReturn:
         """Say which data set is missing, and how to get it."""
@@ -201,7 +201,7 @@ def _sha256(content: bytes) -> str:
 
 
 def _table(file: Path, columns: Sequence[str], separator: str) -> Mapping[str, list[str]]:
-    """The columns of a file with or without a heading."""
+    """Return the columns of a file with or without a heading."""
     packed = file.read_bytes()
     try:
         text = (unpack_gzip(packed, MAX_UNPACKED_BYTES) if file.suffix == ".gz" else packed).decode()
@@ -209,7 +209,7 @@ def _table(file: Path, columns: Sequence[str], separator: str) -> Mapping[str, l
         headed = columns[0] in [name.strip() for name in first]
         rows = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
         table = _columns(rows, () if headed else columns)
-    except (OSError, EOFError, zlib.error, TooLarge, UnicodeDecodeError, csv.Error) as problem:
+    except (OSError, EOFError, zlib.error, UnpackedTooLarge, UnicodeDecodeError, csv.Error) as problem:
         raise UnreadableFile(f"{file.name} cannot be read as a table: {problem}") from problem
     missing = [name for name in columns if name not in table]
     if missing:
@@ -218,7 +218,7 @@ def _table(file: Path, columns: Sequence[str], separator: str) -> Mapping[str, l
 
 
 def _columns(rows: Iterable[list[str]], names: Sequence[str]) -> Mapping[str, list[str]]:
-    """Columns by name; without names, the first row has them. Blank rows and further fields are left out."""
+    """Return columns by name; without names, the first row has them. Blank rows and further fields are left out."""
     whole = [row for row in rows if row]
     heading = [name.strip() for name in names or whole.pop(0)]
     return dict(zip(heading, map(list, zip(*(row[: len(heading)] for row in whole), strict=True)), strict=True))
@@ -233,8 +233,8 @@ def _numbers(texts: Sequence[str]) -> FloatArray:
 
 
 def _equal(texts: Sequence[str], yes: str, no: str) -> IntArray:
-    """1 where a text is ``yes``, 0 where it is ``no``; anything else is refused."""
-    found = set(texts) - {yes, no}
-    if found:
-        raise UnreadableFile(f"Adult holds {sorted(found)[0]!r} where {yes} or {no} is expected.")
+    """Return 1 where a text is ``yes``, 0 where it is ``no``; anything else is refused."""
+    values = set(texts) - {yes, no}
+    if values:
+        raise UnreadableFile(f"Adult holds {sorted(values)[0]!r} where {yes} or {no} is expected.")
     return np.array([text == yes for text in texts], dtype=np.int64)

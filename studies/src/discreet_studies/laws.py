@@ -10,7 +10,7 @@ from discreet.exact.arrays import FloatArray
 
 
 def binomial(n: int, p: float) -> FloatArray:
-    """The probabilities of 0 to n among n people of whom each has the bit with probability p.
+    """Return the probabilities of 0 to n among n people of whom each has the bit with probability p.
 
     >>> binomial(2, 0.5).tolist()
     [0.25, 0.5, 0.25]

@@ -19,7 +19,7 @@ LEVEL = 0.95
 
 
 def grouped(value: float) -> str:
-    """A number with three significant digits, thousands set apart.
+    """Return a number with three significant digits, thousands set apart.
 
     >>> grouped(1049.2), grouped(0.12345), grouped(57931.0)
     ('1,050', '0.123', '57,900')
@@ -51,7 +51,7 @@ class Mean:
 
     @classmethod
     def of(cls, values: Sequence[float] | FloatArray) -> Mean:
-        """The mean of at least two repetitions."""
+        """Return the mean of at least two repetitions."""
         array = np.asarray(values, dtype=np.float64)
         error = float(array.std(ddof=1)) / math.sqrt(len(array))
         return cls(float(array.mean()), float(stdtrit(len(array) - 1, (1 + LEVEL) / 2)) * error)
@@ -67,17 +67,17 @@ class Mean:
         return self.value + self.half_width
 
     def below(self, other: Mean) -> bool:
-        """Whether this mean is smaller than another one of other repetitions, beyond the uncertainty of both."""
+        """Return True if this mean is smaller than another one of other repetitions, beyond the uncertainty of both."""
         return self.value + math.hypot(self.half_width, other.half_width) < other.value
 
     def __truediv__(self, other: Mean) -> Mean:
-        """The ratio of two means of different repetitions; its uncertainty to first order."""
+        """Return the ratio of two means of different repetitions; its uncertainty to first order."""
         ratio = self.value / other.value
         spread = math.hypot(self.half_width / self.value, other.half_width / other.value) if self.value else 0.0
         return Mean(ratio, abs(ratio) * spread)
 
     def columns(self, name: str) -> dict[str, float]:
-        """The mean and the ends of its interval, as columns of a table."""
+        """Return the mean and the ends of its interval, as columns of a table."""
         ends = {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
         return {column: significant(value) for column, value in ends.items()}
 

@@ -48,7 +48,7 @@ STAYS = tuple(Fraction(k, 100) for k in range(5, 96, 5))
 
 
 def two_point_law(stay: Number, down: int, up: int) -> Finite:
-    """The simplest noise with P1-P3: ``-down``, 0 or ``up``, balanced.
+    """Return the simplest noise with P1-P3: ``-down``, 0 or ``up``, balanced.
 
     ``P(-down) = (1 - eta) up/(up + down)``, ``P(0) = eta``, ``P(up) = (1 - eta) down/(up + down)``.
 
@@ -71,7 +71,7 @@ def two_point_law(stay: Number, down: int, up: int) -> Finite:
 
 
 def mixture_law(stay: Number, shares: Mapping[tuple[int, int], object]) -> Finite:
-    """A convex combination of two-point laws: every noise with P1-P3 is one.
+    """Return a convex combination of two-point laws: every noise with P1-P3 is one.
 
     ``p(z) = sum over (i1, i2) of alpha_(i1, i2) p^(i1, i2)(z)``.
 
@@ -102,16 +102,16 @@ def mixture_law(stay: Number, shares: Mapping[tuple[int, int], object]) -> Finit
         raise InvalidInput(
             "each share belongs to a pair (i1, i2) of a negative and a positive error.", argument="shares"
         )
-    found: dict[int, Fraction] = {}
+    probabilities: dict[int, Fraction] = {}
     for (below, above), share in parts.items():
         law = two_point_law(eta, -below, above)
         for z in (below, 0, above):
-            found[z] = found.get(z, Fraction(0)) + share * law.probability(z)
-    return law_of(found)
+            probabilities[z] = probabilities.get(z, Fraction(0)) + share * law.probability(z)
+    return law_of(probabilities)
 
 
 def two_point_shares(law: Finite) -> dict[tuple[int, int], Fraction]:
-    """Shares with which two-point laws give this unbiased law: the inverse of :func:`mixture_law`.
+    """Return shares with which two-point laws give this unbiased law: the inverse of :func:`mixture_law`.
 
     Zero bias means that the moments below and above zero balance; the moment of each error below is matched with errors
     above, from the outside in. Other shares may give the same law.
@@ -144,7 +144,7 @@ def two_point_shares(law: Finite) -> dict[tuple[int, int], Fraction]:
 
 
 def figure_1(epsilon: Number = "2.18", stay: Number = "0.8", reach: int = 6) -> list[Row]:
-    """The noise at z = 0..D: the paper's, and the discrete Gaussian as the paper matched it and truly matched.
+    """Return the noise at z = 0..D: the paper's, and the discrete Gaussian as the paper matched it and truly matched.
 
     >>> row = figure_1()[1]
     >>> round(row["paper"], 5), round(row["gaussian_sigma2"], 5)
@@ -166,7 +166,7 @@ def figure_1(epsilon: Number = "2.18", stay: Number = "0.8", reach: int = 6) -> 
 def figure_2(
     stay: Number = "0.5", reaches: Iterable[int] = (4, 6, 8, 10), epsilons: Iterable[Number] = EPSILONS
 ) -> list[Row]:
-    """delta over epsilon: delta*, the paper's (2D+1) delta*, the true delta of its noise, and the least possible.
+    """Return delta over epsilon: delta*, the paper's (2D+1) delta*, the noise's true delta, the least possible.
 
     >>> row = figure_2(reaches=[6], epsilons=[2])[0]
     >>> [float(f"{row[name]:.3g}") for name in ("delta_star", "bound", "true_delta", "least_delta")]
@@ -178,7 +178,7 @@ def figure_2(
 def figure_3(
     epsilons: Iterable[Number] = ("1.1", "2.2"), reaches: Iterable[int] = (4, 6, 8, 10), stays: Iterable[Number] = STAYS
 ) -> list[Row]:
-    """The same over the stay probability, at two epsilons.
+    """Return the same deltas over the stay probability, at two epsilons.
 
     >>> [row["theorem3_holds"] for row in figure_3(["1.1"], [4], ["0.1", "0.5"])]
     [False, True]
@@ -207,7 +207,7 @@ def _point(epsilon: Number, stay: Number, reach: int) -> Row:
 
 
 def figure_4(stay: Number = "0.5", reach: int = 6, epsilons: Iterable[Number] = EPSILONS) -> list[Row]:
-    """Against the discrete Gaussian: its exact delta with sigma2 = the variance (eq. 45), and with equal variances.
+    """Compare with the discrete Gaussian: its exact delta with sigma2 = the variance (eq. 45), or equal variances.
 
     >>> row = figure_4(epsilons=["0.5"])[0]
     >>> round(row["true_delta"], 3), round(row["gaussian_variance"], 3)     # the claim reverses at high delta

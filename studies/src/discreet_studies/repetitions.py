@@ -48,7 +48,7 @@ def mean_lines(
     logarithmic: bool = True,
     even: bool = False,
 ) -> Chart:
-    """Lines of means over sizes, with an interval at each, in a panel for each column and row that the points name.
+    """Draw lines of means over sizes, with intervals, in a panel for each column and row that the points name.
 
     Sizes are drawn on a logarithmic axis unless they are even, and means too unless they are asked for as they are. An
     interval that reaches below a fifth of the smallest mean is cut there.
@@ -60,7 +60,7 @@ def mean_lines(
     sizes, values
         What the sizes and the means are.
     title, sentences
-        What the picture is about, and what to see in it.
+        The title, and sentences about what to see.
     width, height
         Of each panel.
     logarithmic
@@ -137,7 +137,7 @@ def mean_lines(
 
 
 def _beside(size: float, number: int, names: int) -> float:
-    """The place of a mean on a logarithmic axis, where those of several lines stand beside each other."""
+    """Return the position of a mean on a logarithmic axis, next to those of other lines."""
     return float(f"{size * ASIDE ** (number - (names - 1) / 2):.6g}")
 
 

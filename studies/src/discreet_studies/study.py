@@ -1,4 +1,4 @@
-"""A study and its exhibits: what is drawn, from which data, under which settings."""
+"""A study, its exhibits, and the settings under which they are computed."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ Row = Mapping[str, Json]
 
 
 class Progress(Protocol):
-    """Passes on what it is given, one by one, and shows how far it is."""
+    """A function that yields steps and shows the progress."""
 
     def __call__(self, steps: Sequence[T], words: str) -> Iterable[T]: ...
 
 
 def silent(steps: Sequence[T], words: str) -> Iterable[T]:
-    """Progress that nobody sees."""
+    """Return the steps without showing progress."""
     return steps
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How a study is run.
+    """The settings of a run.
 
     Attributes
     ----------
     quick
-        Whether a few repetitions suffice: the shape of every figure, wide error bars.
+        True for few repetitions: the shape of every figure, with wide error bars.
     seed
-        Where all random numbers start.
+        The seed of all random numbers.
     datasets
-        Where the data comes from.
+        The data sets.
     progress
-        Shows how far long work is: ``for size in setting.progress(sizes, "sizes"): ...``.
+        Shows the progress of long work: ``for size in setting.progress(sizes, "sizes"): ...``.
     """
 
     quick: bool = False
@@ -54,17 +54,17 @@ class Setting:
     progress: Progress = silent
 
     def pick(self, quick: T, full: T) -> T:
-        """One of two: for a quick run, and for a full one."""
+        """Return the first value for a quick run, the second for a full one."""
         return quick if self.quick else full
 
     def generator(self, *names: object) -> np.random.Generator:
-        """Random numbers of their own for each name, the same whatever else is run and in which order."""
+        """Return a generator for these names, which does not depend on what else is run or in which order."""
         return np.random.default_rng([self.seed, zlib.crc32(repr(names).encode())])
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """What an exhibit gives.
+class ExhibitResult:
+    """The charts, tables and verdicts of an exhibit.
 
     Attributes
     ----------
@@ -74,17 +74,17 @@ class Drawn:
     tables
         The data by name, likewise, each as rows with the same columns.
     claims
-        The claims that were judged.
-    chosen
-        What the paper leaves open and what was chosen here, one sentence each.
+        The claims with their verdicts.
+    choices
+        Choices made where the paper leaves something open, one sentence each.
     note
-        What the reader must know before anything else, such as that synthetic data stands in for the paper's.
+        A warning to read first, such as that synthetic data stands in for the paper's.
     """
 
     charts: Mapping[str, Chart]
     tables: Mapping[str, Sequence[Row]]
     claims: tuple[Claim, ...] = ()
-    chosen: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
     note: str = ""
 
 
@@ -95,24 +95,24 @@ class Exhibit:
     Attributes
     ----------
     key
-        What ``--figure`` takes: ``"3"``, ``"example-1"``, ``"numbers"``.
+        The value of ``--figure``: ``"3"``, ``"example-1"``, ``"numbers"``.
     title
-        What it shows, in a few words.
+        Its title.
     draw
-        Computes, draws and judges.
+        The function that computes, draws and judges.
     needs
-        The data sets without which it cannot be drawn: ``"adult"``, ``"gowalla"``.
+        The data sets that it needs: ``"adult"``, ``"gowalla"``.
     by_cell
-        Whether its data shows such a data set cell by cell, and so must not be passed on.
+        True if its data shows such a data set cell by cell, and so must not be published.
     on_map
-        Whether it measures distances on a map, which takes the extra ``transport``.
+        True if it measures distances on a map, which needs the extra ``transport``.
     basis
-        What its verdicts rest on, where a claim does not say otherwise.
+        The evidence for its verdicts, where a claim does not say otherwise.
     """
 
     key: str
     title: str
-    draw: Callable[[Setting], Drawn]
+    draw: Callable[[Setting], ExhibitResult]
     needs: tuple[str, ...] = ()
     by_cell: bool = False
     on_map: bool = False
@@ -125,13 +125,13 @@ class Exhibit:
 
     @property
     def called(self) -> str:
-        """What it is called in a heading: "Figure 3", "Example 1"."""
+        """Its name in a heading: "Figure 3", "Example 1"."""
         return f"Figure {self.key}" if self.key[0].isdigit() else self.key.replace("-", " ").capitalize()
 
     def file(self, name: str) -> str:
-        """The name of the files of one of its charts or tables, without an ending.
+        """Return the name of the files of one of its charts or tables, without an ending.
 
-        >>> Exhibit("10-visits", "", lambda setting: Drawn({}, {})).file("by_alpha")
+        >>> Exhibit("10-visits", "", lambda setting: ExhibitResult({}, {})).file("by_alpha")
         'figure_10_visits_by_alpha'
         """
         stem = f"figure_{self.key}" if self.key[0].isdigit() else self.key
@@ -145,9 +145,9 @@ class Study:
     Attributes
     ----------
     name
-        What ``discreet study`` takes.
+        The argument of ``discreet study``.
     letter
-        How the documentation cites the paper: ``"F"`` for [F].
+        The letter by which the documentation cites the paper: ``"F"`` for [F].
     paper
         Authors, title and year.
     exhibits
@@ -155,7 +155,7 @@ class Study:
     doi
         The digital object identifier of the paper; empty for results of our own.
     self_tested
-        Whether its claims are our own, so that claimant and judge are the same.
+        True if its claims are our own, so that claimant and judge are the same.
     """
 
     name: str

@@ -14,7 +14,7 @@ DIGITS = 10
 
 
 def significant(value: Fraction | float, digits: int = DIGITS) -> float:
-    """A number of a table, rounded so that it is the same on every machine.
+    """Return a number of a table, rounded so that it is the same on every machine.
 
     >>> significant(Fraction(2, 3))
     0.6666666667
@@ -23,7 +23,7 @@ def significant(value: Fraction | float, digits: int = DIGITS) -> float:
 
 
 def shortened(rows: Iterable[Mapping[str, Json]], digits: int = DIGITS) -> list[Row]:
-    """Rows whose numbers have the digits that every machine agrees on: fewer where they come from an iteration.
+    """Return rows whose numbers have the digits that every machine agrees on: fewer where they come from an iteration.
 
     >>> shortened([{"name": "one", "value": 2 / 3, "times": 3}])
     [{'name': 'one', 'value': 0.6666666667, 'times': 3}]
@@ -35,7 +35,7 @@ def shortened(rows: Iterable[Mapping[str, Json]], digits: int = DIGITS) -> list[
 
 
 def number(row: Mapping[str, Json], column: str) -> float:
-    """A number of a row.
+    """Return a number of a row.
 
     >>> number({"name": "one", "times": 3}, "times")
     3.0

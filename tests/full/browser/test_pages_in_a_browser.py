@@ -160,7 +160,7 @@ def test_a_used_link_says_where_the_next_one_is(chromium: Browser, pages: Runnin
     Visitor(chromium, pages).close()
     page = chromium.new_page()
     page.goto(used)
-    expect(page.get_by_text("This link was used before")).to_be_visible()
+    expect(page.get_by_text("This link was already used")).to_be_visible()
     page.close()
 
 

@@ -18,7 +18,7 @@ from discreet_studies.constrained import derivability, heatmaps, lattice, struct
 from discreet_studies.constrained.choosing import REQUESTS, flowchart
 from discreet_studies.constrained.exhibits import OF_MECHANISMS
 from discreet_studies.constrained.named import SEVEN, named, raw, rescaled, solved
-from discreet_studies.study import Drawn, Setting
+from discreet_studies.study import ExhibitResult, Setting
 from support.oracles import linear_minimum
 
 #: One process draws the exhibits, and all tests look at them.
@@ -108,7 +108,7 @@ KEYS = [exhibit.key for exhibit in OF_MECHANISMS]
 
 
 @pytest.fixture(scope="module")
-def drawn() -> dict[str, Drawn]:
+def drawn() -> dict[str, ExhibitResult]:
     """Every exhibit, run quickly once."""
     return {exhibit.key: exhibit.draw(Setting(quick=True)) for exhibit in OF_MECHANISMS}
 

@@ -54,7 +54,7 @@ def test_groups_follow_the_file_and_a_rest_is_left_out() -> None:
 @pytest.mark.parametrize("key", ["10-visits", "11", "12", "13"])
 def test_repetitions_agree_with_expectations(key: str, found) -> None:
     """Nearly all means are within four standard errors; with noise of another mechanism (a control) they are not."""
-    rows = [row for table in found[key].drawn[key].tables.values() for row in table]
+    rows = [row for table in found[key].results[key].tables.values() for row in table]
     known = [row for row in rows if row["high"] > row["low"]]
     far = [abs(row["mean"] - row["expected"]) > 4 * (row["high"] - row["low"]) / 2 + 1e-9 for row in known]
     assert len(known) > 50 and np.mean(far) < 0.05
@@ -94,5 +94,5 @@ def test_figure_10_on_adult_says_where_counts_really_are() -> None:
     assert "high income 24.1%" in claims["figure 10: counts lie near n/2"].measured
     assert claims["figure 10: WM tracks UM"].verdict.value == "undecidable as worded"
     assert claims["figure 10: EM is best"].verdict.value == "holds with correction"
-    targets = {row["target"] for row in found.drawn["10"].tables["wrong"]}
+    targets = {row["target"] for row in found.results["10"].tables["wrong"]}
     assert targets == {"high income", "female", "under 30", "30 or under"}

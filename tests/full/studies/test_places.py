@@ -19,7 +19,7 @@ from discreet_studies.places.mechanisms import GEOMETRIC, LAPLACE, RESPONSE
 from discreet_studies.places.radius import LOG_RATIO, RADIUS, at_radius, reach
 from discreet_studies.places.square import EVENT_LEVEL, GRID, Square, square
 from discreet_studies.places.standing_in import LABEL
-from discreet_studies.study import Drawn, Setting
+from discreet_studies.study import ExhibitResult, Setting
 from support.exhibit_checks import check, verdicts
 
 #: One process draws the exhibits, and all tests look at them.
@@ -54,7 +54,7 @@ VERDICTS = {
     "lines: age, Adult, ratio": "holds",
 }
 
-#: What is judged on Gowalla and on synthetic check-ins: the verdicts are the same.
+#: The claims on Gowalla and on synthetic check-ins: their verdicts are the same.
 ON_BOTH = [
     key for key in VERDICTS
     if key.startswith(("calibration", "figure 2", "section II", "radius")) and "normalised" not in key
@@ -73,19 +73,18 @@ def found(setting: Setting) -> Square:
 
 
 @pytest.fixture(scope="module")
-def drawn(setting: Setting) -> Mapping[str, Drawn]:
+def drawn(setting: Setting) -> Mapping[str, ExhibitResult]:
     return {exhibit.key: exhibit.draw(setting) for exhibit in PLACES.exhibits}
 
 
 def test_every_exhibit_of_a_can_be_drawn_and_read(
-    drawn: Mapping[str, Drawn], capfd: pytest.CaptureFixture[str]
+    drawn: Mapping[str, ExhibitResult], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    keys = ["1", "calibration", "2", "radius", "uniform-prior", "remarks", "energy-age", "synthetic"]
-    assert list(drawn) == keys
+    assert list(drawn) == ["1", "calibration", "2", "radius", "uniform-prior", "remarks", "energy-age", "synthetic"]
     check(drawn, capfd)
 
 
-def test_every_claim_of_a_has_its_verdict(drawn: Mapping[str, Drawn]) -> None:
+def test_every_claim_of_a_has_its_verdict(drawn: Mapping[str, ExhibitResult]) -> None:
     assert verdicts(drawn) == VERDICTS
 
 
@@ -94,7 +93,7 @@ def test_a_full_run_of_a_has_the_same_verdicts(outside_data: Path) -> None:
     assert verdicts({exhibit.key: exhibit.draw(setting) for exhibit in PLACES.exhibits}) == VERDICTS
 
 
-def test_every_chart_of_a_says_that_it_protects_events(drawn: Mapping[str, Drawn]) -> None:
+def test_every_chart_of_a_says_that_it_protects_events(drawn: Mapping[str, ExhibitResult]) -> None:
     for one in drawn.values():
         for chart in one.charts.values():
             assert EVENT_LEVEL in " ".join(chart.spec["title"]["subtitle"]), chart
@@ -111,7 +110,7 @@ def test_of_14490_check_ins_7566_lie_in_the_square(found: Square, outside_data: 
     assert (found.counts > 0).sum() == 566
 
 
-def test_only_the_map_shows_gowalla_cell_by_cell(drawn: Mapping[str, Drawn]) -> None:
+def test_only_the_map_shows_gowalla_cell_by_cell(drawn: Mapping[str, ExhibitResult]) -> None:
     assert {exhibit.key for exhibit in PLACES.exhibits if exhibit.by_cell} == {"1"}
     assert all(
         "row" not in row for key, one in drawn.items() for rows in one.tables.values() for row in rows if key != "1"
@@ -120,18 +119,18 @@ def test_only_the_map_shows_gowalla_cell_by_cell(drawn: Mapping[str, Drawn]) -> 
 
 def test_without_gowalla_every_exhibit_is_drawn_on_synthetic_check_ins_and_says_so(tmp_path: Path) -> None:
     result = dc.study("places", quick=True, data=tmp_path)
-    assert not result.left_out and list(result.drawn) == [exhibit.key for exhibit in PLACES.exhibits]
+    assert not result.left_out and list(result.results) == [exhibit.key for exhibit in PLACES.exhibits]
     for key in ("1", "calibration", "2", "radius"):
-        assert LABEL in result.drawn[key].note
-        assert all(LABEL in chart.spec["title"]["subtitle"] for chart in result.drawn[key].charts.values())
-    found = {claim.key: claim.verdict.value for claim in result.claims}
-    assert {key: found[key] for key in ON_BOTH} == {key: VERDICTS[key] for key in ON_BOTH}
+        assert LABEL in result.results[key].note
+        assert all(LABEL in chart.spec["title"]["subtitle"] for chart in result.results[key].charts.values())
+    verdict_of = {claim.key: claim.verdict.value for claim in result.claims}
+    assert {key: verdict_of[key] for key in ON_BOTH} == {key: VERDICTS[key] for key in ON_BOTH}
 
 
 # ------------------------------------------------------------------------------------------------ calibration
 
 
-def test_the_printed_epsilons_give_414_and_466_metres(drawn: Mapping[str, Drawn]) -> None:
+def test_the_printed_epsilons_give_414_and_466_metres(drawn: Mapping[str, ExhibitResult]) -> None:
     """Section VI says 450 m for all three; 450 m need other epsilons."""
     rows = {row["mechanism"]: row for row in drawn["calibration"].tables[""]}
     metres = {name: round(float(row["metres_at_printed_epsilon"])) for name, row in rows.items()}
@@ -152,11 +151,11 @@ def test_normalised_noise_is_less_private_than_its_epsilon() -> None:
 # ------------------------------------------------------------------------------------------------ figure 2
 
 
-def _metres(one: Drawn) -> dict[tuple[object, object, object], float]:
+def _metres(one: ExhibitResult) -> dict[tuple[object, object, object], float]:
     return {(row["mechanism"], row["estimate"], row["checkins"]): float(row["metres"]) for row in one.tables[""]}
 
 
-def test_figure_2_at_450_metres_k_rr_is_nearer(drawn: Mapping[str, Drawn]) -> None:
+def test_figure_2_at_450_metres_k_rr_is_nearer(drawn: Mapping[str, ExhibitResult]) -> None:
     """Opposite to the paper: 119-155 m against 216-233 m with 750 check-ins, 34-37 m against 145-153 m with all."""
     metres = _metres(drawn["2"])
     assert 110 <= metres[RESPONSE, MAXIMUM, 750] <= 160 and 200 <= metres[GEOMETRIC, MAXIMUM, 750] <= 240
@@ -165,7 +164,7 @@ def test_figure_2_at_450_metres_k_rr_is_nearer(drawn: Mapping[str, Drawn]) -> No
     assert metres[GEOMETRIC, DEFAULT, 7_500] < metres[GEOMETRIC, MAXIMUM, 7_500]
 
 
-def test_within_a_radius_geometric_noise_is_nearer(drawn: Mapping[str, Drawn]) -> None:
+def test_within_a_radius_geometric_noise_is_nearer(drawn: Mapping[str, ExhibitResult]) -> None:
     """The order of the paper, when likelihood ratios within a kilometre are equal instead of expected distances."""
     metres = _metres(drawn["radius"])
     for size in (100, 750, 7_500):

@@ -26,7 +26,7 @@ from discreet_studies.reconstruction.surveys import (
     UPDATES,
 )
 from discreet_studies.reconstruction.visits import draw_visits, first_year
-from discreet_studies.study import Drawn, Setting
+from discreet_studies.study import ExhibitResult, Setting
 from support.exhibit_checks import check, verdicts
 
 #: One process draws the exhibits, and all tests look at them.
@@ -58,19 +58,19 @@ VERDICTS = {
 
 
 @pytest.fixture(scope="module")
-def drawn() -> Mapping[str, Drawn]:
+def drawn() -> Mapping[str, ExhibitResult]:
     setting = Setting(quick=True)
     return {exhibit.key: exhibit.draw(setting) for exhibit in RECONSTRUCTION.exhibits}
 
 
 def test_every_exhibit_of_f_can_be_drawn_and_read(
-    drawn: Mapping[str, Drawn], capfd: pytest.CaptureFixture[str]
+    drawn: Mapping[str, ExhibitResult], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert list(drawn) == ["1", "invertible", "2", "3", "conjecture", "4", "visits"]
     check(drawn, capfd)
 
 
-def test_every_claim_of_f_has_its_verdict(drawn: Mapping[str, Drawn]) -> None:
+def test_every_claim_of_f_has_its_verdict(drawn: Mapping[str, ExhibitResult]) -> None:
     assert verdicts(drawn) == VERDICTS
 
 
@@ -82,7 +82,7 @@ def test_a_full_run_of_f_has_the_same_verdicts() -> None:
 # ------------------------------------------------------------------------------------------------ figure 1
 
 
-def test_figure_1_is_equations_3_and_6(drawn: Mapping[str, Drawn]) -> None:
+def test_figure_1_is_equations_3_and_6(drawn: Mapping[str, ExhibitResult]) -> None:
     a = 2 ** (-1 / 10)
     found = {(row["mechanism"], row["report"]): row["probability"] for row in drawn["1"].tables[""]}
     for j in range(101):
@@ -91,7 +91,7 @@ def test_figure_1_is_equations_3_and_6(drawn: Mapping[str, Drawn]) -> None:
         assert found[RESPONSE, j] == pytest.approx((2 if j == 50 else 1) / 102, rel=1e-9)
 
 
-def test_figure_1_the_bound_grows_with_distance(drawn: Mapping[str, Drawn]) -> None:
+def test_figure_1_the_bound_grows_with_distance(drawn: Mapping[str, ExhibitResult]) -> None:
     """Section 4 says that it is smaller for values further away."""
     found = {(row["mechanism"], row["distance"]): float(row["ratio"]) for row in drawn["1"].tables["ratios"]}
     for d in (1, 10, 25, 100):
@@ -126,7 +126,7 @@ def test_updates_of_many_surveys_are_those_of_dc_estimate() -> None:
         assert gap == pytest.approx(alone.gap, rel=1e-8)
 
 
-def test_figure_2_the_order_of_the_shapes_is_that_of_the_number_of_updates(drawn: Mapping[str, Drawn]) -> None:
+def test_figure_2_the_order_of_the_shapes_is_that_of_the_number_of_updates(drawn: Mapping[str, ExhibitResult]) -> None:
     """After 5,000 updates geometric noise favours the binomial shape; at the maximum of the likelihood it does not."""
     found = {
         (row["distribution"], row["estimate"]): float(row["total_variation"])
@@ -145,7 +145,7 @@ def test_figure_3_the_same_people_report_through_both_mechanisms() -> None:
     assert not np.array_equal(made[0].reports[0], made[0].reports[1])
 
 
-def test_figure_3_updates_are_not_the_maximum(drawn: Mapping[str, Drawn]) -> None:
+def test_figure_3_updates_are_not_the_maximum(drawn: Mapping[str, ExhibitResult]) -> None:
     """At 100,000 people from the binomial, the maximum of the likelihood is further off than the updates."""
     found = {
         row["estimate"]: float(row["from_population"])
@@ -167,7 +167,7 @@ def test_figure_3_swapped_mechanisms_would_change_the_verdict(monkeypatch: pytes
 # ------------------------------------------------------------------------------------------------ figure 4
 
 
-def test_figure_4_ten_updates_are_far_from_the_maximum(drawn: Mapping[str, Drawn]) -> None:
+def test_figure_4_ten_updates_are_far_from_the_maximum(drawn: Mapping[str, ExhibitResult]) -> None:
     missing = {
         (row["distribution"], row["mechanism"], row["updates"]): float(row["missing_in_all"])
         for row in drawn["4"].tables[""]
@@ -178,7 +178,7 @@ def test_figure_4_ten_updates_are_far_from_the_maximum(drawn: Mapping[str, Drawn
         assert 0 < missing[shape, GEOMETRIC, 5_000] < 0.02 * missing[shape, GEOMETRIC, 10]
 
 
-def test_figure_4_no_update_lowers_the_likelihood(drawn: Mapping[str, Drawn]) -> None:
+def test_figure_4_no_update_lowers_the_likelihood(drawn: Mapping[str, ExhibitResult]) -> None:
     lines: dict[tuple[object, object], list[float]] = {}
     for row in drawn["4"].tables[""]:
         lines.setdefault((row["distribution"], row["mechanism"]), []).append(float(row["log_likelihood_per_report"]))
@@ -199,7 +199,7 @@ def test_the_same_seed_gives_the_same_results() -> None:
     assert first != other
 
 
-def test_results_do_not_depend_on_which_figures_are_run(drawn: Mapping[str, Drawn]) -> None:
+def test_results_do_not_depend_on_which_figures_are_run(drawn: Mapping[str, ExhibitResult]) -> None:
     assert draw_visits(Setting(quick=True)).tables == drawn["visits"].tables
 
 

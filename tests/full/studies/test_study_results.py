@@ -15,7 +15,7 @@ import pytest
 
 import discreet as dc
 from discreet.estimation.interior import gap_of, solve
-from discreet.estimation.model.models import Geometric
+from discreet.estimation.model.models import GeometricModel
 from discreet.exact.tables import Table
 from discreet.mechanisms import bounded
 from discreet.optimise.design.closed import fair_diagonal, weakly_honest_cost, weakly_honest_share
@@ -44,20 +44,20 @@ def found() -> StudyResult:
 
 
 def test_every_result_has_an_exhibit_and_every_claim_holds(found: StudyResult) -> None:
-    assert list(found.drawn) == KEYS
+    assert list(found.results) == KEYS
     assert {claim.key for claim in found.claims if claim.verdict is not Verdict.HOLDS} <= CLOCKED | CLOSE
     assert {claim.key.split(":")[0] for claim in found.claims} == {key.replace("-", " ") for key in KEYS}
 
 
 def test_tables_charts_and_claims_are_whole(found: StudyResult, capfd: pytest.CaptureFixture[str]) -> None:
-    check(found.drawn, capfd)
+    check(found.results, capfd)
 
 
 def test_the_same_seed_gives_the_same_numbers(found: StudyResult) -> None:
     """All but seconds, which are in a table of their own."""
     for key in KEYS[:4]:
-        assert dc.study("results", key, quick=True).drawn[key].tables == found.drawn[key].tables
-    assert set(found.drawn["banded"].tables) == {"", "seconds"}
+        assert dc.study("results", key, quick=True).results[key].tables == found.results[key].tables
+    assert set(found.results["banded"].tables) == {"", "seconds"}
 
 
 # ------------------------------------------------------------------------------------------------ the least delta
@@ -241,14 +241,23 @@ def test_several_groups_of_one_person_have_just_the_delta_of_any_of_them_being_n
 
 def test_banded_and_dense_steps_end_at_the_same_certified_maximum() -> None:
     sample = Sample.of(200, np.random.default_rng(7))
-    banded, dense = Geometric(sample.alpha, sample.q), sample.dense()
+    banded, dense = GeometricModel(sample.alpha, sample.q), sample.dense()
     ours, theirs = solve(banded, GAP), solve(dense, GAP)
     assert gap_of(banded, ours.p) <= GAP and gap_of(banded, theirs.p) <= 2 * GAP
     assert np.abs(np.cumsum(ours.p - theirs.p)).max() < 0.01
 
 
 def test_the_ratio_of_errors_has_an_interval_that_widens_with_their_spread() -> None:
-    steady = battery.together([{"ratio": 0.5, "log_error": 0.01}, {"ratio": 0.5, "log_error": 0.01}])
-    shaky = battery.together([{"ratio": 0.5, "log_error": 0.5}, {"ratio": 0.5, "log_error": 0.5}])
+    steady = battery.together([{"ratio": 0.5, "log_error": 0.01}, {"ratio": 0.5, "log_error": 0.01}], 8)
+    shaky = battery.together([{"ratio": 0.5, "log_error": 0.5}, {"ratio": 0.5, "log_error": 0.5}], 8)
     assert steady[0] == pytest.approx(0.5) == shaky[0]
     assert shaky[1] < steady[1] < 0.5 < steady[2] < shaky[2]
+    few = battery.together([{"ratio": 0.5, "log_error": 0.01}, {"ratio": 0.5, "log_error": 0.01}], 2)
+    assert few[1] < steady[1]  # few surveys know their spread poorly
+
+
+def test_the_interval_for_other_populations_widens_with_their_differences() -> None:
+    alike = [{"population": name, "ratio": 0.5} for name in "abc"]
+    apart = [{"population": name, "ratio": ratio} for name, ratio in (("a", 0.2), ("b", 0.5), ("c", 1.25))]
+    assert battery.between_populations(alike) == pytest.approx((0.5, 0.5))
+    assert battery.between_populations(apart)[0] < 0.2 and battery.between_populations(apart)[1] > 1.25

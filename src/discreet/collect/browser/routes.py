@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Path, Request, Response
 from starlette.types import Scope
 
 from ..collection import NAME
-from ..encoded import Encoded, encode, respond
+from ..encoded import EncodedAnswer, encode, respond
 from .assets import MEDIA_TYPES, POLICY, asset
 
 
@@ -23,7 +23,7 @@ class AnswerPage:
         Returns the page of a collection by its name, or refuses.
     """
 
-    def __init__(self, page_of: Callable[[str], Awaitable[Encoded]]) -> None:
+    def __init__(self, page_of: Callable[[str], Awaitable[EncodedAnswer]]) -> None:
         self._page_of = page_of
 
     @staticmethod
@@ -53,7 +53,7 @@ class AnswerPage:
 
 
 @cache
-def _known_files() -> dict[str, Encoded]:
+def _known_files() -> dict[str, EncodedAnswer]:
     """Return the files as they are sent, each read once."""
     files = {name: asset(name) for name in MEDIA_TYPES}
     return {name: encode(file.content.encode(), _media_type(file.media_type)) for name, file in files.items() if file}

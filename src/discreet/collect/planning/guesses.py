@@ -82,8 +82,8 @@ def _of_content(content: object, space: Space) -> FloatArray:
 
 def _index(value: object, space: Space) -> int:
     """Return the number of a value; a file writes counts as text."""
-    plain = isinstance(value, str) and value.isdigit()
-    as_count = plain and (not isinstance(space, Labels) or value not in space.labels)
+    is_number = isinstance(value, str) and value.isdigit()
+    as_count = is_number and (not isinstance(space, Labels) or value not in space.labels)
     return space.index(int(value) if as_count else value)  # type: ignore[call-overload]
 
 
@@ -103,8 +103,8 @@ def _shares(weights: FloatArray, size: int) -> FloatArray:
     return np.asarray(relative / relative.sum())
 
 
-def _wrong(size: int, given: InWords) -> InvalidInput:
-    return InvalidInput.must_be("guess", f"{size:,} numbers that are not negative, one for each true value", given)
+def _wrong(size: int, content: InWords) -> InvalidInput:
+    return InvalidInput.must_be("guess", f"{size:,} numbers that are not negative, one for each true value", content)
 
 
 def _from_file(path: Path) -> object:

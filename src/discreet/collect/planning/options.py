@@ -43,15 +43,15 @@ class Option:
 
     def build(self, epsilon: Fraction) -> Mechanism:
         """Return the mechanism at the requested epsilon."""
-        return self.family.make(self.space, epsilon=self.own(epsilon))
+        return self.family.make(self.space, epsilon=self.family_epsilon(epsilon))
 
-    def own(self, epsilon: Fraction) -> Fraction:
+    def family_epsilon(self, epsilon: Fraction) -> Fraction:
         """Return the family's own epsilon."""
         return epsilon * self.factor
 
     def between_any_two(self, epsilon: Fraction) -> Fraction:
         """Return a bound on epsilon between any two values."""
-        return self.own(epsilon) * self.reach
+        return self.family_epsilon(epsilon) * self.reach
 
     @property
     def range(self) -> tuple[Fraction, Fraction]:
@@ -63,31 +63,31 @@ class Option:
 
 
 def options_for(
-    space: Space, named: str | Callable[..., Mechanism] | None, notion: str | None
+    space: Space, family: str | Callable[..., Mechanism] | None, notion: str | None
 ) -> tuple[list[Option], str]:
-    """Return the families for these values, the named one first, and the notion for comparing their privacy.
+    """Return the families for these values, the requested one first, and the notion for comparing their privacy.
 
     Parameters
     ----------
     space
         The true values.
-    named
+    family
         A family by name, or its function; None for no preference.
     notion
         The notion of privacy: "central" (adjacent counts), "local" (any two values) or "metric" (per unit of
-        distance); by default what the named family is proved for, or else what is usual for such values.
+        distance); by default what that family is proved for, or else what is usual for such values.
     """
-    fitting = [family for family in FAMILIES.offered("plan") if family.parameters[0] in space.parameters]
-    if named is not None:
-        chosen = FAMILIES.built_by(named) if callable(named) else FAMILIES.find(named, "plan", "a family for surveys")
-        if chosen not in fitting or chosen is None:
-            names = listed([family.written for family in fitting], "or")
+    families = [f for f in FAMILIES.offered("plan") if f.parameters[0] in space.parameters]
+    if family is not None:
+        best = FAMILIES.built_by(family) if callable(family) else FAMILIES.find(family, "plan", "a family for surveys")
+        if best not in families or best is None:
+            names = listed([f.cli_name for f in families], "or")
             raise InvalidInput(f"this mechanism is not for {space.noun}s.", f"Choose {names}.", argument="mechanism")
-        fitting = [chosen, *(family for family in fitting if family is not chosen)]
+        families = [best, *(f for f in families if f is not best)]
         if notion is None:
-            notion = "local" if chosen.kind in ("response", "points") else usual_notion(space)
+            notion = "local" if best.kind in ("response", "points") else usual_notion(space)
     notion = read_notion(notion, space)
-    return [_option(family, space, notion) for family in fitting], notion
+    return [_option(f, space, notion) for f in families], notion
 
 
 def _option(family: Family, space: Space, notion: str) -> Option:
@@ -98,20 +98,20 @@ def _option(family: Family, space: Space, notion: str) -> Option:
     return Option(family, space, 1 / reach if notion == "local" else Fraction(1), reach)
 
 
-def shown(epsilon: Fraction) -> str:
+def epsilon_text(epsilon: Fraction) -> str:
     """Return an epsilon for people: as it was typed, or rounded up.
 
-    >>> shown(Fraction(173, 500)), shown(Fraction(1, 3))
+    >>> epsilon_text(Fraction(173, 500)), epsilon_text(Fraction(1, 3))
     ('0.346', '0.3334')
     """
     decimal = f"{float(epsilon):.6g}"
     return decimal if Fraction(decimal) == epsilon else text_up(epsilon, 4)
 
 
-def typed(epsilon: float) -> Fraction:
+def round_up(epsilon: float) -> Fraction:
     """Return an epsilon as a person types it: a few digits, rounded up.
 
-    >>> typed(0.34567), typed(12.3401)
+    >>> round_up(0.34567), round_up(12.3401)
     (Fraction(173, 500), Fraction(62, 5))
     """
     return as_fraction(text_up(epsilon, DIGITS))

@@ -15,7 +15,7 @@ from ...plots.surveys import errors_by_people
 from ...privacy.notions import BETWEEN
 from ...report import Fact, Json, Picture, Prose, Report, Result, Section, Table, Terms, stamped
 from ...wording import percent, plural
-from .options import shown
+from .options import epsilon_text
 from .target import TargetError, warn_renamed
 from .trials import SurveyTrial
 
@@ -155,7 +155,7 @@ class CollectionPlan(Result):
         need = next(one for one in self.families if one.family == self.family)
         if self.notion != "local" and need.between_any_two is not None and need.between_any_two > float(self.epsilon):
             notes.append(
-                f"Epsilon {shown(self.epsilon)} is {BETWEEN[self.notion]}. Between the two values that "
+                f"Epsilon {epsilon_text(self.epsilon)} is {BETWEEN[self.notion]}. Between the two values that "
                 f"are furthest apart it is up to {text_up(need.between_any_two, 3)}. The table compares families at "
                 "equal epsilon in this sense; ask for notion local to compare them at equal epsilon between any two "
                 "values."
@@ -182,7 +182,7 @@ class CollectionPlan(Result):
 
     def report(self) -> Report:
         """Return the numbers, the check, the families compared, a chart, and the meaning of the error."""
-        privacy = shown(self.epsilon)
+        privacy = epsilon_text(self.epsilon)
         check = self.check
         plan_lines = [
             ("people", f"{self.people:,}" + " (the fewest that meet the target)" * (self.solved_for == "people")),
@@ -228,7 +228,7 @@ class CollectionPlan(Result):
             cells = [
                 f"{FAMILIES.title(one.family)}{mark}",
                 "out of reach" if one.people is None else f"{one.people:,}",
-                "out of reach" if one.epsilon is None else shown(one.epsilon),
+                "out of reach" if one.epsilon is None else epsilon_text(one.epsilon),
                 "" if one.between_any_two is None else text_up(one.between_any_two, 3),
             ]
             rows.append((*cells, "" if one.error is None else self.target.show(one.error)) if of_maps else tuple(cells))
@@ -238,15 +238,15 @@ class CollectionPlan(Result):
 
     def plot(self) -> Chart:
         """Return the error against the number of people, by the formula and simulated."""
-        points = [(one.people, self._drawn(one.error)) for one in self.curve]
+        points = [(one.people, self._axis_value(one.error)) for one in self.curve]
         line = []
         if self.formula is not None:
-            line = [(n, self._drawn(self.formula * math.sqrt(self.people / n))) for n, _ in points]
-        seen = f"The dashed line is the target error; {plural(self.people, 'person', 'people')} meet it."
-        title = f"{self._title(self.family)}, epsilon {shown(self.epsilon)}"
-        return errors_by_people(line, points, self._drawn(self.target.error), self.target.axis, title, seen)
+            line = [(n, self._axis_value(self.formula * math.sqrt(self.people / n))) for n, _ in points]
+        caption = f"The dashed line is the target error; {plural(self.people, 'person', 'people')} meet it."
+        title = f"{self._title(self.family)}, epsilon {epsilon_text(self.epsilon)}"
+        return errors_by_people(line, points, self._axis_value(self.target.error), self.target.axis, title, caption)
 
-    def _drawn(self, error: float) -> float:
+    def _axis_value(self, error: float) -> float:
         return 100 * error if self.target.kind == "share" else error
 
 

@@ -16,7 +16,7 @@ from ...mechanism import Mechanism
 from ...spaces import Counts, Grid, Labels, Space
 from ...utility import transport_solver
 from .guesses import Guess, read_guess
-from .options import Option, options_for, typed
+from .options import Option, options_for, round_up
 from .plan import CollectionPlan, FamilyNeed
 from .search import find
 from .target import TargetError, current_target, read_target
@@ -104,35 +104,35 @@ def plan_collection(
         transport_solver()  # refuse a missing solver before the surveys
     options, notion = options_for(values, mechanism, notion)
     if target.kind == "map":  # families that ignore distance cannot compete there
-        options = [one for one in options if one.family.kind == "map"] or options
-    effort = FEW_VALUES if (values.size or 0) <= MANY_VALUES else MORE_VALUES
+        options = [other for other in options if other.family.kind == "map"] or options
+    effort = FULL_EFFORT if (values.size or 0) <= MANY_VALUES else REDUCED_EFFORT
     if surveys is not None:
-        effort = replace(effort, checked=positive_integer(surveys, "surveys"))
+        effort = replace(effort, final=positive_integer(surveys, "surveys"))
     study = _Study(target, read_guess(guess, values), level, effort, seed)
-    chosen = options[0]
+    option = options[0]
     needs: tuple[FamilyNeed, ...] = ()
     best: str | None = None
     if target.kind != "map":
-        needs = tuple(study.need(one, given_epsilon, number) for one in options)
+        needs = tuple(study.need(other, given_epsilon, number) for other in options)
         best = _best(needs, given_epsilon is not None)
         if mechanism is None and best is not None:
-            chosen = next(one for one in options if one.family.name == best)
-    plan = study.plan(chosen, notion, given_epsilon, number)
+            option = next(other for other in options if other.family.name == best)
+    plan = study.plan(option, notion, given_epsilon, number)
     if target.kind == "map":
         needs = study.side_by_side(options, plan)
         best = min(needs, key=_error_of).family
-        if best != chosen.family.name and plan.check.error * (1 - MIN_IMPROVEMENT) < min(map(_error_of, needs)):
-            best = chosen.family.name
-        elif best != chosen.family.name and mechanism is None:
-            chosen = next(one for one in options if one.family.name == best)
-            plan = study.plan(chosen, notion, given_epsilon, number)
+        if best != option.family.name and plan.check.error * (1 - MIN_IMPROVEMENT) < min(map(_error_of, needs)):
+            best = option.family.name
+        elif best != option.family.name and mechanism is None:
+            option = next(other for other in options if other.family.name == best)
+            plan = study.plan(option, notion, given_epsilon, number)
             needs = study.side_by_side(options, plan)
     need = FamilyNeed(
-        chosen.family.name, plan.people, plan.epsilon, bound_up(chosen.between_any_two(plan.epsilon)),
+        option.family.name, plan.people, plan.epsilon, bound_up(option.between_any_two(plan.epsilon)),
         plan.check.error if target.kind == "map" else None,
     )  # fmt: skip
-    needs = tuple(need if one.family == need.family else one for one in needs)
-    return replace(plan, families=needs, recommended=best or chosen.family.name)
+    needs = tuple(need if other.family == need.family else other for other in needs)
+    return replace(plan, families=needs, recommended=best or option.family.name)
 
 
 def _read_space(space: object) -> Space:
@@ -147,9 +147,9 @@ def _read_space(space: object) -> Space:
 
 def _best(needs: tuple[FamilyNeed, ...], by_people: bool) -> str | None:
     """Return the family that needs fewest people, or the smallest epsilon; None if none is known to suffice."""
-    known = [(one.people if by_people else one.epsilon, one.family) for one in needs]
-    reached = [(need, family) for need, family in known if need is not None]
-    return min(reached, key=lambda one: one[0])[1] if reached else None
+    amounts = [(pair.people if by_people else pair.epsilon, pair.family) for pair in needs]
+    possible = [(need, family) for need, family in amounts if need is not None]
+    return min(possible, key=lambda pair: pair[0])[1] if possible else None
 
 
 def _error_of(need: FamilyNeed) -> float:
@@ -164,13 +164,13 @@ class Effort:
     can take a hundred times as long as an interval), and for each dot of the curve.
     """
 
-    searched: int
-    checked: int
-    shown: int
+    search: int
+    final: int
+    default: int
     curve: int
 
 
-FEW_VALUES, MORE_VALUES = Effort(24, 100, 12, 12), Effort(8, 12, 2, 3)
+FULL_EFFORT, REDUCED_EFFORT = Effort(24, 100, 12, 12), Effort(8, 12, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class _Study:
     def _epsilon_by_formula(self, option: Option, people: int) -> float | None:
         """Return the smallest epsilon for this number of people by the formula; None if no epsilon suffices."""
         low, high = map(float, option.range)
-        need = cache(lambda epsilon: self._people_by_formula(self._surveys(option, typed(epsilon))))
+        need = cache(lambda epsilon: self._people_by_formula(self._surveys(option, round_up(epsilon))))
         if need(high) > people:
             return None
         while high > low * 1.005:
@@ -213,14 +213,14 @@ class _Study:
         name = option.family.name
         if epsilon is not None:
             number = self._people_by_formula(self._surveys(option, epsilon))
-            reached = number <= MAX_PEOPLE
+            is_possible = number <= MAX_PEOPLE
             bound = bound_up(option.between_any_two(epsilon))
-            return FamilyNeed(name, max(MIN_PEOPLE, _round_up(number)) if reached else None, epsilon, bound)
+            return FamilyNeed(name, max(MIN_PEOPLE, _round_people(number)) if is_possible else None, epsilon, bound)
         assert people is not None
         least = self._epsilon_by_formula(option, people)
         if least is None:
             return FamilyNeed(name, people, None, None)
-        return FamilyNeed(name, people, typed(least), bound_up(option.between_any_two(typed(least))))
+        return FamilyNeed(name, people, round_up(least), bound_up(option.between_any_two(round_up(least))))
 
     # ------------------------------------------------------------------------------------------------ the plan
 
@@ -245,11 +245,11 @@ class _Study:
         start: float = FIRST_PEOPLE
         if self.target.kind != "map" and math.isfinite(surveys.variance):
             start = self._people_by_formula(surveys)
-        rough = cache(lambda number: surveys.simulate(number, self.effort.searched, self.seed))
+        rough = cache(lambda number: surveys.simulate(number, self.effort.search, self.seed))
         fine = cache(
-            lambda number: surveys.simulate(number, self.effort.checked, self.seed + 1, by_default=self.effort.shown)
+            lambda number: surveys.simulate(number, self.effort.final, self.seed + 1, by_default=self.effort.default)
         )
-        trials = (lambda x: rough(_round_up(x)), lambda x: fine(_round_up(x)))
+        trials = (lambda x: rough(_round_people(x)), lambda x: fine(_round_people(x)))
         people = self._meet(trials, start, (MIN_PEOPLE, MAX_PEOPLE), -0.5)
         if people is None:
             raise InvalidInput(
@@ -257,7 +257,7 @@ class _Study:
                 "Ask for a larger error, a larger epsilon or another mechanism.",
                 argument="target_error",
             )
-        return _round_up(people), fine(_round_up(people))
+        return _round_people(people), fine(_round_people(people))
 
     def _meet(
         self, trials: tuple[Callable[[float], SurveyTrial], ...], start: float, ends: tuple[float, float], slope: float
@@ -272,35 +272,35 @@ class _Study:
     def _epsilon(self, option: Option, people: int) -> tuple[Fraction, Surveys, SurveyTrial]:
         low, high = map(float, option.range)
         at = cache(lambda epsilon: self._surveys(option, epsilon))
-        rough = cache(lambda epsilon: at(epsilon).simulate(people, self.effort.searched, self.seed))
+        rough = cache(lambda epsilon: at(epsilon).simulate(people, self.effort.search, self.seed))
         fine = cache(
             lambda epsilon: at(epsilon).simulate(
-                people, self.effort.checked, self.seed + 1, by_default=self.effort.shown
+                people, self.effort.final, self.seed + 1, by_default=self.effort.default
             )
         )
-        trials = (lambda x: rough(typed(x)), lambda x: fine(typed(x)))
+        trials = (lambda x: rough(round_up(x)), lambda x: fine(round_up(x)))
         least = self._meet(trials, self._start(option, people, low, high), (low, high), -1.0)
         if least is None:
-            error = self.target.show(rough(typed(high)).error)
+            error = self.target.show(rough(round_up(high)).error)
             raise InvalidInput(
                 f"{people:,} people are too few for {self.target.text}: even at epsilon {text_up(high, 3)} the error "
                 f"is {error}.",
                 "Ask more people, or for a larger error.",
                 argument="people",
             )
-        return typed(least), at(typed(least)), fine(typed(least))
+        return round_up(least), at(round_up(least)), fine(round_up(least))
 
     def _start(self, option: Option, people: int, low: float, high: float) -> float:
         """Return the start of the search for an epsilon; refuse too few people for any epsilon."""
         if self.target.kind == "map":
             return FIRST_CELLS / float(option.space.unit) / float(option.factor)
-        least = self._quantile**2 * self._surveys(option, typed(high)).sampling_variance() / self.target.error**2
+        least = self._quantile**2 * self._surveys(option, round_up(high)).sampling_variance() / self.target.error**2
         if least > people:
             error = self.target.error * math.sqrt(least / people)
             raise InvalidInput(
                 f"{people:,} people are too few for {self.target.text}: without any noise the error is "
                 f"{self.target.show(error)}.",
-                f"Ask at least {_round_up(least):,} people.",
+                f"Ask at least {_round_people(least):,} people.",
                 argument="people",
             )
         guess = self._epsilon_by_formula(option, people)
@@ -316,12 +316,12 @@ class _Study:
     def side_by_side(self, options: list[Option], plan: CollectionPlan) -> tuple[FamilyNeed, ...]:
         """Return the simulated errors of the families for maps at the people and the epsilon of a plan."""
         needs = []
-        for one in options:
-            planned = one.family.name == plan.family
-            surveys = self._surveys(one, plan.epsilon)
-            check = plan.check if planned else surveys.simulate(plan.people, self.effort.checked, self.seed + 1)
-            bound = bound_up(one.between_any_two(plan.epsilon))
-            needs.append(FamilyNeed(one.family.name, plan.people, plan.epsilon, bound, check.error))
+        for option in options:
+            is_planned = option.family.name == plan.family
+            surveys = self._surveys(option, plan.epsilon)
+            check = plan.check if is_planned else surveys.simulate(plan.people, self.effort.final, self.seed + 1)
+            bound = bound_up(option.between_any_two(plan.epsilon))
+            needs.append(FamilyNeed(option.family.name, plan.people, plan.epsilon, bound, check.error))
         return tuple(needs)
 
 
@@ -329,10 +329,10 @@ def _error(trial: Callable[[float], SurveyTrial]) -> Callable[[float], float]:
     return lambda x: trial(x).error
 
 
-def _round_up(number: float) -> int:
+def _round_people(number: float) -> int:
     """Return a number of people with three digits, rounded up.
 
-    >>> _round_up(16234.2), _round_up(87)
+    >>> _round_people(16234.2), _round_people(87)
     (16300, 87)
     """
     whole = math.ceil(number)

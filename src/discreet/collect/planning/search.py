@@ -19,7 +19,7 @@ SLOPES = (-3.0, -0.1)
 
 
 def find(
-    error_at: Callable[[float], float], start: float, allowed: float, ends: tuple[float, float], slope: float
+    error_at: Callable[[float], float], start: float, target: float, ends: tuple[float, float], slope: float
 ) -> float | None:
     """Return the smallest x whose error is at most the allowed one, within the precision of simulations.
 
@@ -32,7 +32,7 @@ def find(
         The error, which falls with x.
     start
         The starting point.
-    allowed
+    target
         The error to meet.
     ends
         The least and the largest x. If the error is small enough at the least, that is the answer; if it is too large
@@ -46,10 +46,10 @@ def find(
     100
     """
     bad, good = 0.0, math.inf
-    tried: list[tuple[float, float]] = []
+    evaluations: list[tuple[float, float]] = []
     x = min(max(start, ends[0]), ends[1])
     for _ in range(MAX_TRIES):
-        miss = math.log(error_at(x) / allowed)
+        miss = math.log(error_at(x) / target)
         if abs(miss) <= TOLERANCE:
             return x
         if (miss > 0 and x >= ends[1]) or (miss < 0 and x <= ends[0]):
@@ -57,21 +57,21 @@ def find(
         bad, good = (max(bad, x), good) if miss > 0 else (bad, min(good, x))
         if good <= bad * 1.005:
             return good
-        tried.append((math.log(x), miss))
-        steepness = _steepness(tried, slope)
+        evaluations.append((math.log(x), miss))
+        steepness = _steepness(evaluations, slope)
         step = max(-math.log(MAX_STEP), min(math.log(MAX_STEP), -miss / steepness))
-        proposed = x * math.exp(step)
-        if not bad < proposed < good:
-            proposed = math.sqrt(bad * good) if bad > 0 and good < math.inf else (good / 2 if bad == 0 else bad * 2)
-        x = min(max(proposed, ends[0]), ends[1])
+        next_x = x * math.exp(step)
+        if not bad < next_x < good:
+            next_x = math.sqrt(bad * good) if bad > 0 and good < math.inf else (good / 2 if bad == 0 else bad * 2)
+        x = min(max(next_x, ends[0]), ends[1])
     return good if good < math.inf else None
 
 
-def _steepness(tried: Iterable[tuple[float, float]], slope: float) -> float:
+def _steepness(evaluations: Iterable[tuple[float, float]], slope: float) -> float:
     """Return the power from the last two evaluations that are far enough apart; before that, the first guess."""
-    (*others, (x, miss)) = tried
-    for at, other in reversed(others):
+    (*earlier, (x, miss)) = evaluations
+    for at, earlier_miss in reversed(earlier):
         if abs(at - x) > 0.02:
-            power = (miss - other) / (x - at)
+            power = (miss - earlier_miss) / (x - at)
             return max(SLOPES[0], min(SLOPES[1], power))
     return slope

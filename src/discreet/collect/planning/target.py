@@ -91,12 +91,12 @@ def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
     warnings.warn(f"{old} is now {new}; the next version removes {old}.", DeprecationWarning, stacklevel)
 
 
-def current_target(target_error: str | None, wanted: str | None) -> str | None:
+def current_target(target_error: str | None, former: str | None) -> str | None:
     """Return the target error; accept its former name ``wanted`` with a warning."""
-    if wanted is None:
+    if former is None:
         return target_error
     warn_renamed("wanted", "target_error", stacklevel=4)
-    return wanted if target_error is None else target_error
+    return former if target_error is None else target_error
 
 
 def read_target(text: object, space: Space, argument: str = "target_error") -> TargetError:
@@ -130,8 +130,8 @@ def read_target(text: object, space: Space, argument: str = "target_error") -> T
                 "Ask for less.",
                 argument=argument,
             )
-        named = _POINTS.fullmatch(" ".join(text.split()))  # labels in their own case
-        values = None if match["values"] is None else (named or match)["values"]
+        as_typed = _POINTS.fullmatch(" ".join(text.split()))  # labels in their own case
+        values = None if match["values"] is None else (as_typed or match)["values"]
         return TargetError("share", margin, text, None if values is None else _of(values, space))
     raise InvalidInput.must_be(argument, EXAMPLES, text)
 

@@ -84,12 +84,12 @@ class Surveys:
             return [target.statistic], self._precision.variance(target.weights(space))
         size = space.size or 0
         evenly = np.linspace(0, size - 1, min(size, MAX_SCREENED_VALUES)).round().astype(int)
-        places = np.unique([*evenly, int(self._guess.argmax()), int(self._guess.argmin())]).tolist()
-        variances = [self._precision.variance(np.eye(1, size, k)[0]) for k in places]
+        candidates = np.unique([*evenly, int(self._guess.argmax()), int(self._guess.argmin())]).tolist()
+        variances = [self._precision.variance(np.eye(1, size, k)[0]) for k in candidates]
         largest = max(variances)
-        hardest = [k for k, one in zip(places, variances, strict=True) if one >= HARDEST_SHARE * largest]
-        chosen = [hardest[k] for k in np.unique(np.linspace(0, len(hardest) - 1, MAX_MEASURED).round().astype(int))]
-        return [("cell", space.value(k)) for k in chosen], largest
+        hardest = [k for k, one in zip(candidates, variances, strict=True) if one >= HARDEST_SHARE * largest]
+        measured = [hardest[k] for k in np.unique(np.linspace(0, len(hardest) - 1, MAX_MEASURED).round().astype(int))]
+        return [("cell", space.value(k)) for k in measured], largest
 
     @property
     def variance(self) -> float:
@@ -117,7 +117,7 @@ class Surveys:
         rng = np.random.default_rng(seed)
         errors: list[float] = []
         off: list[float] = []
-        covered: list[bool] = []
+        coverage: list[bool] = []
         for number in range(surveys):
             counts = rng.multinomial(people, self._chances)
             if self._target.kind == "map":
@@ -125,22 +125,22 @@ class Surveys:
                 errors.append(kantorovich(p / p.sum(), self._guess, self.mechanism.inputs))
                 continue
             fit = estimate(counts, self.mechanism, method="mle")
-            errors.append(float(np.mean([self._margin(fit, one, covered) for one in self._statistics])))
+            errors.append(float(np.mean([self._margin(fit, one, coverage) for one in self._statistics])))
             if number < by_default:
-                shown = estimate(counts, self.mechanism).distribution
-                off += [float(self._weights(one) @ (shown - self._guess)) for one in self._statistics]
+                epsilon_text = estimate(counts, self.mechanism).distribution
+                off += [float(self._weights(one) @ (epsilon_text - self._guess)) for one in self._statistics]
         deviation = float(np.std(errors, ddof=1) / math.sqrt(surveys)) if surveys > 1 else math.nan
-        share = float(np.mean(covered)) if covered else None
+        share = float(np.mean(coverage)) if coverage else None
         return SurveyTrial(
             people, float(np.mean(errors)), deviation, surveys, share,
             float(np.sqrt(np.mean(np.square(off)))) if off else None,
         )  # fmt: skip
 
-    def _margin(self, fit: Estimate, statistic: Statistic, covered: list[bool]) -> float:
+    def _margin(self, fit: Estimate, statistic: Statistic, coverage: list[bool]) -> float:
         """Return the error that an interval states, and append to ``covered`` whether it contains the truth."""
         weights = self._weights(statistic)
         truth, interval = float(weights @ self._guess), fit.interval(statistic, self._level)
-        covered.append(interval.low <= truth <= interval.high)
+        coverage.append(interval.low <= truth <= interval.high)
         return margin(interval, (float(weights.min()), float(weights.max())))
 
 
@@ -151,7 +151,7 @@ def margin(interval: Interval, possible: Sequence[float]) -> float:
     >>> [round(margin(one, (0.0, 1.0)), 3) for one in half]
     [0.1, 0.2]
     """
-    cut = [interval.low <= possible[0], interval.high >= possible[1]]
-    if any(cut) and not all(cut):
-        return interval.high - interval.estimate if cut[0] else interval.estimate - interval.low
+    is_cut = [interval.low <= possible[0], interval.high >= possible[1]]
+    if any(is_cut) and not all(is_cut):
+        return interval.high - interval.estimate if is_cut[0] else interval.estimate - interval.low
     return (interval.high - interval.low) / 2

@@ -27,7 +27,7 @@ from ...spaces import Grid
 from ...strict_json import read_json
 from ..collection import MAX_TEXT, NAME
 from ..keys import read_day
-from .diary import Diary, Participation, Waiting
+from .diary import Diary, Participation, WaitingReport
 from .transport import (
     MAX_RETRY_SECONDS,
     RETRY_SECONDS,
@@ -172,22 +172,22 @@ class Client:
         """
         if re.fullmatch(NAME, collection) is None:
             raise InvalidInput.must_be("collection", "small letters, digits, - and _", collection)
-        described = self._fetch(f"/v1/collections/{collection}")
-        names = _names(described.get("mechanisms"))
+        description = self._fetch(f"/v1/collections/{collection}")
+        names = _names(description.get("mechanisms"))
         if mechanism is None and len(names) > 1:
             raise InvalidInput(f"choose one of the mechanisms {', '.join(names)}: {arg('mechanism')}.")
-        chosen = names[0] if mechanism is None else mechanism
-        if chosen not in names:
+        choice = names[0] if mechanism is None else mechanism
+        if choice not in names:
             raise InvalidInput.must_be("mechanism", f"one of {', '.join(names)}", mechanism)
-        body = self._get(f"/v1/collections/{collection}/mechanisms/{chosen}").body
-        exact = mechanism_from_text(body, f"the mechanism {chosen!r} of {collection!r}")
+        body = self._get(f"/v1/collections/{collection}/mechanisms/{choice}").body
+        exact = mechanism_from_text(body, f"the mechanism {choice!r} of {collection!r}")
         part = Participation(
             person, about, self._service, collection, str(exact.to_json()["sha256"]),
             positive_integer(draws, "draws"), self._epsilon(exact),
             None if exact.inputs.as_grid is None else self._radius,
         )  # fmt: skip
         return Offer(
-            _text(described, "title"), _text(described, "question"), exact, chosen, part,
+            _text(description, "title"), _text(description, "question"), exact, choice, part,
             self._diary.spent(person, about), self._maximum,
         )  # fmt: skip
 
@@ -234,8 +234,8 @@ class Client:
             content = {"mechanism": offer.mechanism_name, "reports": [mechanism.outputs.value(report)]}
             return f"{self._service}/v1/collections/{offer.part.collection}/reports", json.dumps(content).encode()
 
-        kept = self._diary.answer(offer.part, self._maximum, index, draw, request, again)
-        return "counted before" if kept is None else self._send(kept)
+        waiting_report = self._diary.answer(offer.part, self._maximum, index, draw, request, again)
+        return "counted before" if waiting_report is None else self._send(waiting_report)
 
     def send_waiting(self) -> dict[Outcome, int]:
         """Send unacknowledged reports again, with the same bytes and keys, and return the number of each outcome.
@@ -243,7 +243,7 @@ class Client:
         Refused reports are kept too: a token may be missing, or the address may have changed.
         """
         outcomes: dict[Outcome, int] = {"counted": 0, "waiting": 0, "expired": 0, "refused": 0}
-        for one in self._diary.waiting(f"{self._service}/"):
+        for one in self._diary.waiting_reports(f"{self._service}/"):
             try:
                 outcomes[self._send(one)] += 1
             except Refused:
@@ -261,9 +261,9 @@ class Client:
                     raise InvalidInput(
                         f"for places, give the distance in metres within which they are protected: {arg('radius')}."
                     )
-                near = verify(mechanism, "metric").epsilon
+                metric_epsilon = verify(mechanism, "metric").epsilon
                 apart = farthest_centres(grid, self._radius)
-                epsilon = math.inf if math.isinf(near) else claimed(near) * apart
+                epsilon = math.inf if math.isinf(metric_epsilon) else claimed(metric_epsilon) * apart
             else:
                 anywhere = mechanism.local_epsilon
                 epsilon = math.inf if math.isinf(anywhere) else claimed(anywhere)
@@ -275,8 +275,8 @@ class Client:
 
     # ---------------------------------------------------------------- requests
 
-    def _send(self, one: Waiting) -> Outcome:
-        renewed = False
+    def _send(self, one: WaitingReport) -> Outcome:
+        has_new_key = False
         waits = iter(RETRY_SECONDS)
         while True:
             answer = self._post(one)
@@ -287,11 +287,11 @@ class Client:
                 self._diary.forget(one, counted=False)
                 return "expired"
             day = _stated_day(answer)
-            if day is not None and not renewed:  # a clock is wrong: this key was not counted, and never will be
+            if day is not None and not has_new_key:  # a clock is wrong: this key was not counted, and never will be
                 current = self._diary.renew_key(one, day)
                 if current is None:
                     return "counted"  # by another process of this device
-                one, renewed = current, True
+                one, has_new_key = current, True
                 continue
             if answer.status < 500 and answer.status != 429:
                 raise Refused(
@@ -302,7 +302,7 @@ class Client:
                 return "waiting"
             self._sleep(max(wait, answer.retry_after))
 
-    def _post(self, one: Waiting) -> ServiceResponse:
+    def _post(self, one: WaitingReport) -> ServiceResponse:
         headers = {"Content-Type": "application/json", "Idempotency-Key": one.key, **self._permission()}
         try:
             return self._transport.ask("POST", one.url, one.body, headers)
@@ -341,14 +341,14 @@ def farthest_centres(grid: Grid, radius: Fraction) -> Fraction:
     """
     cell = as_fraction(grid.cell, "cell")
     reach = (radius / cell) ** 2
-    far = 0
+    farthest = 0
     for up in range(grid.rows):
-        rest = reach - max(up - 1, 0) ** 2
-        if rest < 0:
+        room = reach - max(up - 1, 0) ** 2
+        if room < 0:
             break
-        right = min(grid.cols - 1, 1 + math.isqrt(math.floor(rest)))
-        far = max(far, up**2 + right**2)
-    square = cell**2 * far * PARTS_OF_A_METRE**2
+        right = min(grid.cols - 1, 1 + math.isqrt(math.floor(room)))
+        farthest = max(farthest, up**2 + right**2)
+    square = cell**2 * farthest * PARTS_OF_A_METRE**2
     root = math.isqrt(math.floor(square))
     return Fraction(root if root**2 == square else root + 1, PARTS_OF_A_METRE)
 
@@ -364,17 +364,17 @@ def _stated_day(answer: ServiceResponse) -> int | None:
     return read_day(content.get("today"))
 
 
-def _text(described: dict[str, object], field: str) -> str:
+def _text(description: dict[str, object], field: str) -> str:
     """Return one of the service's texts for people: one line without terminal control characters."""
-    text = described.get(field)
+    text = description.get(field)
     if not isinstance(text, str) or len(text) > MAX_TEXT or not text.isprintable():
         raise Refused(f"the {field} of the collection cannot be shown.", "Look at the service's address.")
     return text
 
 
-def _names(listed: object) -> list[str]:
+def _names(content: object) -> list[str]:
     """Return the names of the mechanisms that a description lists."""
-    values = [one.get("name") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    values = [one.get("name") for one in content if isinstance(one, dict)] if isinstance(content, list) else []
     names = [name for name in values if isinstance(name, str) and re.fullmatch(NAME, name)]
     if not names:
         raise Refused("the service describes a collection without mechanisms.", "Look at its address.")

@@ -74,7 +74,7 @@ class Participation:
         return self.draws * self.epsilon
 
 
-class Waiting(NamedTuple):
+class WaitingReport(NamedTuple):
     """An unacknowledged report: the bytes to send, and to send again until they are acknowledged."""
 
     number: int
@@ -113,11 +113,11 @@ class Diary:
     def spent(self, person: str, question: str) -> Fraction:
         """Return the total cost of a person's participations in a question."""
         with self._writing() as connection:
-            return _spent(connection, person, question)
+            return _spent_epsilon(connection, person, question)
 
     def answer(
         self, part: Participation, maximum: Fraction, value: int, draw: Callable[[], int], request: Request, again: bool
-    ) -> Waiting | None:
+    ) -> WaitingReport | None:
         """Find or draw the report for a value, and keep it to be sent, in one step.
 
         The first report pays for all draws at once, so that later answers never depend on how often values moved. A
@@ -134,28 +134,28 @@ class Diary:
             If taking part would cost more than is left of the maximum. Nothing was drawn.
         """
         with self._writing() as connection:
-            known = _known(connection, part)
+            earlier = _participation_number(connection, part)
             if part.draws == 1 and not again:
-                if _counted(connection, part):
+                if _was_counted(connection, part):
                     return None
                 if (unsent := _unsent(connection, part)) is not None:
                     return unsent
-            number = _take_part(connection, part, maximum) if known is None else known
+            number = _take_part(connection, part, maximum) if earlier is None else earlier
             url, body = request(_report_of(connection, number, part.draws, value, draw))
             key = new_key()
-            made = connection.execute(
+            cursor = connection.execute(
                 "INSERT INTO waiting (part, url, key, body) VALUES (?, ?, ?, ?)", (number, url, key, body)
             )
-            assert made.lastrowid is not None
-            return Waiting(made.lastrowid, url, key, body)
+            assert cursor.lastrowid is not None
+            return WaitingReport(cursor.lastrowid, url, key, body)
 
-    def waiting(self, beginning: str) -> list[Waiting]:
+    def waiting_reports(self, beginning: str) -> list[WaitingReport]:
         """Return unacknowledged reports to a service (by the beginning of their address), oldest first."""
         with self._writing() as connection:
             rows = connection.execute("SELECT number, url, key, body FROM waiting ORDER BY number")
-            return [one for one in map(Waiting._make, rows) if one.url.startswith(beginning)]
+            return [one for one in map(WaitingReport._make, rows) if one.url.startswith(beginning)]
 
-    def renew_key(self, one: Waiting, day: int) -> Waiting | None:
+    def renew_key(self, one: WaitingReport, day: int) -> WaitingReport | None:
         """Give a waiting report a new key of a day, in place of one that the service never counts; the bytes stay.
 
         Of two processes that heard the refusal, the first renews the key and the other sends under that one. None says
@@ -166,9 +166,9 @@ class Diary:
             connection.execute(sql, (new_key(day), one.number, one.key))
             sql = "SELECT number, url, key, body FROM waiting WHERE number = ?"
             row = connection.execute(sql, (one.number,)).fetchone()
-            return None if row is None else Waiting._make(row)
+            return None if row is None else WaitingReport._make(row)
 
-    def forget(self, one: Waiting, counted: bool) -> None:
+    def forget(self, one: WaitingReport, counted: bool) -> None:
         """Delete a waiting report that was acknowledged, or that will never be accepted."""
         with self._writing() as connection:
             if counted:
@@ -200,43 +200,43 @@ class Diary:
 Request = Callable[[int], tuple[str, bytes]]
 
 
-def _spent(connection: sqlite3.Connection, person: str, question: str) -> Fraction:
+def _spent_epsilon(connection: sqlite3.Connection, person: str, question: str) -> Fraction:
     sql = "SELECT draws, epsilon FROM taking_part WHERE person = ? AND question = ?"
     return sum(
         (draws * Fraction(epsilon) for draws, epsilon in connection.execute(sql, (person, question))), Fraction()
     )
 
 
-def _counted(connection: sqlite3.Connection, part: Participation) -> bool:
+def _was_counted(connection: sqlite3.Connection, part: Participation) -> bool:
     """Return whether a report of this person was counted in the collection, under any mechanism."""
     sql = "SELECT 1 FROM taking_part WHERE person = ? AND service = ? AND collection = ? AND counted = 1"
     return connection.execute(sql, (part.person, part.service, part.collection)).fetchone() is not None
 
 
-def _unsent(connection: sqlite3.Connection, part: Participation) -> Waiting | None:
+def _unsent(connection: sqlite3.Connection, part: Participation) -> WaitingReport | None:
     """Return the report of this person that waits to be counted in the collection."""
     sql = (
         "SELECT w.number, w.url, w.key, w.body FROM waiting AS w JOIN taking_part AS t ON t.number = w.part "
         "WHERE t.person = ? AND t.service = ? AND t.collection = ? ORDER BY w.number LIMIT 1"
     )
     row = connection.execute(sql, (part.person, part.service, part.collection)).fetchone()
-    return None if row is None else Waiting._make(row)
+    return None if row is None else WaitingReport._make(row)
 
 
 def _report_of(connection: sqlite3.Connection, number: int, draws: int, value: int, draw: Callable[[], int]) -> int:
     """Return the report of a value: its earlier one, a fresh one, or after the last draw a fixed earlier report."""
     sql = "SELECT value, report, fresh FROM answers WHERE part = ?"
-    kept = {of: (report, fresh) for of, report, fresh in connection.execute(sql, (number,))}
-    if value in kept:
-        return int(kept[value][0])
-    fresh_reports = [report for report, fresh in kept.values() if fresh]
+    reports = {of: (report, fresh) for of, report, fresh in connection.execute(sql, (number,))}
+    if value in reports:
+        return int(reports[value][0])
+    fresh_reports = [report for report, fresh in reports.values() if fresh]
     fresh = len(fresh_reports) < draws
     report = draw() if fresh else secrets.choice(fresh_reports)
     connection.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", (number, value, report, fresh))
     return int(report)
 
 
-def _known(connection: sqlite3.Connection, part: Participation) -> int | None:
+def _participation_number(connection: sqlite3.Connection, part: Participation) -> int | None:
     """Return the number of a paid participation; one with another question or number of draws is refused."""
     place = (part.person, part.service, part.collection, part.mechanism)
     sql = (
@@ -260,21 +260,21 @@ def _take_part(connection: sqlite3.Connection, part: Participation, maximum: Fra
     radius = None if part.radius is None else str(part.radius)
     if radius is not None:
         sql = "SELECT radius FROM taking_part WHERE person = ? AND question = ? AND radius IS NOT NULL AND radius != ?"
-        other = connection.execute(sql, (part.person, part.question, radius)).fetchone()
-        if other is not None:
+        earlier = connection.execute(sql, (part.person, part.question, radius)).fetchone()
+        if earlier is not None:
             raise InvalidInput(
-                f"what was spent on this matter is between places up to {float(Fraction(other[0])):g} metres apart, "
+                f"what was spent on this matter is between places up to {float(Fraction(earlier[0])):g} metres apart, "
                 f"and cannot be added to costs at {float(Fraction(radius)):g}.",
-                f"Use {arg('radius', float(Fraction(other[0])))}.",
+                f"Use {arg('radius', float(Fraction(earlier[0])))}.",
                 argument="radius",
             )
-    left = maximum - _spent(connection, part.person, part.question)
-    if part.cost > left:
+    budget = maximum - _spent_epsilon(connection, part.person, part.question)
+    if part.cost > budget:
         raise BudgetExceeded(
             f"Not enough budget: taking part costs epsilon {text_up(float(part.cost), 4)}, and "
-            f"{text_down(max(left, Fraction()), 4)} of {text_down(maximum, 4)} is left for this question."
+            f"{text_down(max(budget, Fraction()), 4)} of {text_down(maximum, 4)} is left for this question."
         )
-    made = connection.execute(
+    cursor = connection.execute(
         "INSERT INTO taking_part (person, question, service, collection, mechanism, draws, epsilon, radius) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -288,5 +288,5 @@ def _take_part(connection: sqlite3.Connection, part: Participation, maximum: Fra
             radius,
         ),
     )
-    assert made.lastrowid is not None
-    return made.lastrowid
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid

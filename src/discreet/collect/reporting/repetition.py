@@ -44,12 +44,12 @@ def guessed_right(mechanism: Mechanism, reports: int, *, drawn_once: bool, peopl
         raise InvalidInput.must_be("mechanism", "one with finitely many values and reports", mechanism)
     truths = np.arange(positive_integer(people, "people")) % size
     values = mechanism.inputs.values(np.repeat(truths, 1 if drawn_once else times))
-    seen = mechanism.outputs.indices(mechanism.simulate(values, seed=seed)).reshape(len(truths), -1)
+    indices = mechanism.outputs.indices(mechanism.simulate(values, seed=seed)).reshape(len(truths), -1)
     with np.errstate(divide="ignore"):
         logs = np.log(mechanism.matrix)
     # more copies of one report change no guess: the likeliest value given one is the likeliest given all
     evidence = np.zeros((len(truths), size))
-    for column in seen.T:
+    for column in indices.T:
         evidence += logs[:, column].T
     return float(np.mean(evidence.argmax(axis=1) == truths))
 
@@ -78,5 +78,5 @@ def repetition_chart(mechanism: Mechanism, reports: Sequence[int] = (1, 2, 4, 7,
         "Averaging fresh reports over days removes the noise. Drawn once, all reports reveal as much as the first.",
         f"A guess without any report is right {blind:.0%} of the time.",
         columns=1,
-        marked=True,
+        with_dots=True,
     )

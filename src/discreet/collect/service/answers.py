@@ -24,8 +24,8 @@ from ..collection import Collection
 from ..stores.base import ReportStore
 from .logs import LOGGER
 from .metrics import Metrics
-from .problems import Problem
-from .registry import Served
+from .problems import ApiError
+from .registry import ActiveCollection
 
 #: Maximum number of cached collections, and of confidence levels cached for each.
 MAX_CACHED_COLLECTIONS, MAX_CACHED_LEVELS = 64, 8
@@ -80,16 +80,16 @@ class EstimateAnswers:
 
     def __init__(self, store: ReportStore, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._metrics, self._clock = store, metrics, clock
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._fits: OrderedDict[str, _CachedFit] = OrderedDict()
         self._jobs: dict[str, Future[_Answer]] = {}
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._workers = ThreadPoolExecutor(MAX_CONCURRENT_ESTIMATES, "discreet-estimates")
 
-    def counts(self, served: Served) -> dict[str, dict[int, int]]:
+    def counts(self, active: ActiveCollection) -> dict[str, dict[int, int]]:
         """Return for each mechanism the counts of reports: index -> times."""
-        return {name: self._store.histogram(number) for name, number in served.numbers.items()}
+        return {name: self._store.histogram(number) for name, number in active.numbers.items()}
 
-    async def answer(self, find: Callable[[], Served], level: float) -> dict[str, Json]:
+    async def answer(self, find: Callable[[], ActiveCollection], level: float) -> dict[str, Json]:
         """Return the estimate with intervals; a problem while there are too few reports, or when it takes too long.
 
         Parameters
@@ -100,84 +100,84 @@ class EstimateAnswers:
         level
             Confidence level of the intervals.
         """
-        late = time.monotonic() + ESTIMATE_TIMEOUT_SECONDS
+        deadline = time.monotonic() + ESTIMATE_TIMEOUT_SECONDS
         while True:
-            answer, total = await run_in_threadpool(lambda: self._at_hand(find(), level))
+            answer, total = await run_in_threadpool(lambda: self._answer_or_job(find(), level))
             if isinstance(answer, _Answer):
                 return answer.content
             work = asyncio.wrap_future(answer)
-            work.add_done_callback(_look)
-            await asyncio.wait([work], timeout=max(0.0, late - time.monotonic()))
+            work.add_done_callback(_retrieve_exception)
+            await asyncio.wait([work], timeout=max(0.0, deadline - time.monotonic()))
             if not work.done():
                 raise _too_busy()
-            made = work.result()
-            if made.level == level and total <= made.reports * STALE_RATIO:
-                return made.content
+            computed = work.result()
+            if computed.level == level and total <= computed.reports * STALE_RATIO:
+                return computed.content
 
-    async def fit(self, served: Served) -> Estimate:
+    async def fit(self, active: ActiveCollection) -> Estimate:
         """Return the estimate behind the usual answer, for pages; refused as :meth:`answer` is."""
-        await self.answer(lambda: served, DEFAULT_LEVEL)
-        return self._kept[served.collection.name].fit
+        await self.answer(lambda: active, DEFAULT_LEVEL)
+        return self._fits[active.collection.name].fit
 
-    async def prepare(self, served: Served, *, all_reports: bool = False) -> None:
+    async def prepare(self, active: ActiveCollection, *, all_reports: bool = False) -> None:
         """Compute the answer in advance, if there are enough reports and they have grown.
 
         Parameters
         ----------
-        served
+        active
             The collection.
         all_reports
             If True, one more report is enough.
         """
-        counts = await run_in_threadpool(self.counts, served)
+        counts = await run_in_threadpool(self.counts, active)
         total = _total(counts)
-        kept = self._kept.get(served.collection.name)
-        made = None if kept is None else kept.answers.get(DEFAULT_LEVEL)
-        grown = made is None or total > made.reports * (1 if all_reports else BACKGROUND_REFRESH_RATIO)
-        if total >= served.collection.minimum_reports and grown:
-            await asyncio.wrap_future(self._start(served, counts, DEFAULT_LEVEL, all_reports))
+        cached_fit = self._fits.get(active.collection.name)
+        answer = None if cached_fit is None else cached_fit.answers.get(DEFAULT_LEVEL)
+        grown = answer is None or total > answer.reports * (1 if all_reports else BACKGROUND_REFRESH_RATIO)
+        if total >= active.collection.minimum_reports and grown:
+            await asyncio.wrap_future(self._start(active, counts, DEFAULT_LEVEL, all_reports))
 
     def close(self) -> None:
         """Begin no further estimate."""
         self._workers.shutdown(wait=False, cancel_futures=True)
 
-    def _at_hand(self, served: Served, level: float) -> tuple[_Answer | Future[_Answer], int]:
+    def _answer_or_job(self, active: ActiveCollection, level: float) -> tuple[_Answer | Future[_Answer], int]:
         """Return a sufficient answer, or the job that makes one; and the number of reports."""
-        counts = self.counts(served)
-        total, needed = _total(counts), served.collection.minimum_reports
-        if total < needed:
-            raise Problem(
+        counts = self.counts(active)
+        total, minimum = _total(counts), active.collection.minimum_reports
+        if total < minimum:
+            raise ApiError(
                 "too-few-reports",
-                f"There are {total:,} reports, and an estimate needs {needed:,}.",
-                more={"reports": total, "needed": needed},
+                f"There are {total:,} reports, and an estimate needs {minimum:,}.",
+                more={"reports": total, "needed": minimum},
             )
-        kept = self._kept.get(served.collection.name)
-        made = None if kept is None else kept.answers.get(level)
-        if made is None:
-            return self._start(served, counts, level, False), total
-        age = self._clock() - made.made
+        cached_fit = self._fits.get(active.collection.name)
+        answer = None if cached_fit is None else cached_fit.answers.get(level)
+        if answer is None:
+            return self._start(active, counts, level, False), total
+        age = self._clock() - answer.computed_at
         # a recent answer from many reports is sufficient: the next one is on its way
-        is_sufficient = made.reports >= LARGE_COLLECTION and age < FRESH_SECONDS
-        if total > made.reports * STALE_RATIO and not is_sufficient:
-            return self._start(served, counts, level, False), total
-        if total > made.reports * (BACKGROUND_REFRESH_RATIO if age < REFRESH_SECONDS else 1):
-            with suppress(Problem):  # there is an answer
-                self._start(served, counts, level, age >= REFRESH_SECONDS)
-        return made, total
+        is_sufficient = answer.reports >= LARGE_COLLECTION and age < FRESH_SECONDS
+        if total > answer.reports * STALE_RATIO and not is_sufficient:
+            return self._start(active, counts, level, False), total
+        if total > answer.reports * (BACKGROUND_REFRESH_RATIO if age < REFRESH_SECONDS else 1):
+            with suppress(ApiError):  # there is an answer
+                self._start(active, counts, level, age >= REFRESH_SECONDS)
+        return answer, total
 
     def _start(
-        self, served: Served, counts: Mapping[str, Mapping[int, int]], level: float, all_reports: bool
+        self, active: ActiveCollection, counts: Mapping[str, Mapping[int, int]], level: float, all_reports: bool
     ) -> Future[_Answer]:
         """Return the running job of a collection, or start one."""
-        name = served.collection.name
-        with self._turn:
-            under_way = self._jobs.get(name)
-            if under_way is not None:
-                return under_way
+        name = active.collection.name
+        with self._lock:
+            running_job = self._jobs.get(name)
+            if running_job is not None:
+                return running_job
             if len(self._jobs) >= MAX_WAITING_ESTIMATES:
                 raise _too_busy()
-            job = self._jobs[name] = self._workers.submit(self._work, served, counts, level, all_reports)
-        job.add_done_callback(lambda done: self._end(name, done))
+            job = self._jobs[name] = self._workers.submit(self._work, active, counts, level, all_reports)
+        job.add_done_callback(lambda future: self._end(name, future))
         return job
 
     def _end(self, name: str, job: Future[_Answer]) -> None:
@@ -187,29 +187,29 @@ class EstimateAnswers:
             LOGGER.error("an estimate failed", exc_info=failure)
 
     def _work(
-        self, served: Served, counts: Mapping[str, Mapping[int, int]], level: float, all_reports: bool
+        self, active: ActiveCollection, counts: Mapping[str, Mapping[int, int]], level: float, all_reports: bool
     ) -> _Answer:
-        collection, total = served.collection, _total(counts)
-        kept = self._kept.get(collection.name)
-        if kept is None or total > kept.fit.people * (1 if all_reports else BACKGROUND_REFRESH_RATIO):
+        collection, total = active.collection, _total(counts)
+        cached_fit = self._fits.get(collection.name)
+        if cached_fit is None or total > cached_fit.fit.people * (1 if all_reports else BACKGROUND_REFRESH_RATIO):
             self._metrics.estimated()
-            kept = _Kept(_fitted(collection, counts), {} if kept is None else kept.answers)
+            cached_fit = _CachedFit(_fit(collection, counts), {} if cached_fit is None else cached_fit.answers)
         content: dict[str, Json] = {
             "collection": collection.name,
-            "reports": kept.fit.people,
-            "estimate": kept.fit.to_json(level),
-            "fake_reports": fake_effect(kept.fit),
+            "reports": cached_fit.fit.people,
+            "estimate": cached_fit.fit.to_json(level),
+            "fake_reports": fake_effect(cached_fit.fit),
         }
-        made = _Answer(level, kept.fit.people, stamped("collected estimate", 1, content), self._clock())
-        others = {one: answer for one, answer in kept.answers.items() if one != level}
-        while len(others) >= MAX_CACHED_LEVELS:
-            others.pop(next(one for one in others if one != DEFAULT_LEVEL))
-        with self._turn:
-            self._kept[collection.name] = _Kept(kept.fit, {**others, level: made})
-            self._kept.move_to_end(collection.name)
-            while len(self._kept) > MAX_CACHED_COLLECTIONS:
-                self._kept.popitem(last=False)
-        return made
+        fresh = _Answer(level, cached_fit.fit.people, stamped("collected estimate", 1, content), self._clock())
+        other_levels = {other: answer for other, answer in cached_fit.answers.items() if other != level}
+        while len(other_levels) >= MAX_CACHED_LEVELS:
+            other_levels.pop(next(other for other in other_levels if other != DEFAULT_LEVEL))
+        with self._lock:
+            self._fits[collection.name] = _CachedFit(cached_fit.fit, {**other_levels, level: fresh})
+            self._fits.move_to_end(collection.name)
+            while len(self._fits) > MAX_CACHED_COLLECTIONS:
+                self._fits.popitem(last=False)
+        return fresh
 
 
 class _Answer(NamedTuple):
@@ -218,17 +218,17 @@ class _Answer(NamedTuple):
     level: float
     reports: int
     content: dict[str, Json]
-    made: float
+    computed_at: float
 
 
-class _Kept(NamedTuple):
+class _CachedFit(NamedTuple):
     """The last fit of a collection, and its answers by level."""
 
     fit: Estimate
     answers: Mapping[float, _Answer]
 
 
-def _look(work: asyncio.Future[_Answer]) -> None:
+def _retrieve_exception(work: asyncio.Future[_Answer]) -> None:
     """Retrieve the exception of a job that nobody may wait for any more."""
     if not work.cancelled():
         work.exception()
@@ -238,13 +238,13 @@ def _total(counts: Mapping[str, Mapping[int, int]]) -> int:
     return sum(sum(one.values()) for one in counts.values())
 
 
-def _too_busy() -> Problem:
-    return Problem(
+def _too_busy() -> ApiError:
+    return ApiError(
         "busy", "The estimate is being worked out. Ask again in a few seconds.", headers={"Retry-After": "5"}
     )
 
 
-def _fitted(collection: Collection, counts: Mapping[str, Mapping[int, int]]) -> Estimate:
+def _fit(collection: Collection, counts: Mapping[str, Mapping[int, int]]) -> Estimate:
     pairs = [
         ({mechanism.outputs.value(report): times for report, times in counts[name].items()}, mechanism)
         for name, mechanism in collection.mechanisms.items()

@@ -23,7 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 from ...databases.failures import StoreUnavailable
 from ...errors import DiscreetError
 from ..browser.routes import AnswerPage
-from ..encoded import Encoded, encode, respond
+from ..encoded import EncodedAnswer, encode, respond
 from ..stores.base import ReportStore
 from ..stores.opening import report_store
 from .answers import MAX_CACHED_COLLECTIONS, EstimateAnswers
@@ -32,7 +32,7 @@ from .limits import RateLimit
 from .logs import LOGGER, log, start_logging
 from .metrics import Metrics
 from .openapi import DESCRIPTION, SCHEMAS, TITLE, as_report, reports_route
-from .problems import MEDIA_TYPE, Problem
+from .problems import MEDIA_TYPE, ApiError
 from .registry import Registry
 from .routes import PlainJson, Routes, json_bytes
 from .running import Settings
@@ -115,14 +115,14 @@ class Service:
                 await self._ingest(scope, receive, send)
             except Exception:
                 LOGGER.exception("a batch failed")
-                await _send(Problem("error"), send)
+                await _send(ApiError("error"), send)
             return
         if scope["type"] != "http":
             await self.framework(scope, receive, send)
             return
         try:
             check_rate_limit(self._page_limit if AnswerPage.takes(scope) else self._limit, scope)
-        except Problem as problem:
+        except ApiError as problem:
             await _send(problem, send)
             return
         await self.framework(scope, receive, self._secured(send))
@@ -156,7 +156,7 @@ class Service:
         app.include_router(AnswerPage(routes.answer_page).router())
         app.add_api_route("/openapi.json", self._openapi, include_in_schema=False, response_class=Response)
         app.add_api_route("/docs", self._page, include_in_schema=False, response_class=Response)
-        app.add_exception_handler(Problem, _refuse)
+        app.add_exception_handler(ApiError, _refuse)
         app.add_exception_handler(RequestValidationError, _refuse)
         app.add_exception_handler(HTTPException, _refuse)
         app.add_exception_handler(Exception, _fail)
@@ -166,15 +166,15 @@ class Service:
     def description(self) -> dict[str, object]:
         """The API as OpenAPI states it."""
         app = self.framework
-        made: dict[str, dict[str, dict[str, object]]] = get_openapi(
+        openapi: dict[str, dict[str, dict[str, object]]] = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
         )
-        made["paths"][f"{PREFIX}{{name}}{SUFFIX}"] = {"post": reports_route(self.settings)}
-        made.setdefault("components", {}).setdefault("schemas", {}).update(SCHEMAS)
-        return dict(made)
+        openapi["paths"][f"{PREFIX}{{name}}{SUFFIX}"] = {"post": reports_route(self.settings)}
+        openapi.setdefault("components", {}).setdefault("schemas", {}).update(SCHEMAS)
+        return dict(openapi)
 
     @cached_property
-    def _pages(self) -> dict[str, Encoded]:
+    def _pages(self) -> dict[str, EncodedAnswer]:
         """The description for programs, and the page about it."""
         paths = self.description["paths"]
         assert isinstance(paths, dict)
@@ -251,22 +251,22 @@ class Service:
         """Compute estimates in advance: at the start, as reports come in, and after the last report."""
         names = await _log_failures("collections were not listed", run_in_threadpool(self.store.collection_names)) or []
         came = dict.fromkeys(names[:MAX_CACHED_COLLECTIONS], 0.0)  # collection -> when reports came in last
-        again: dict[str, float] = {}  # collection -> when it may be worked out again
+        retry_times: dict[str, float] = {}  # collection -> when it may be worked out again
         while True:
             began = self._clock()
-            came |= dict.fromkeys(ingest.changed(), began)
-            for name, last in [one for one in came.items() if began >= again.get(one[0], 0.0)]:
+            came |= dict.fromkeys(ingest.take_changed(), began)
+            for name, last in [one for one in came.items() if began >= retry_times.get(one[0], 0.0)]:
                 quiet, start = began - last >= QUIET_SECONDS, self._clock()
                 await _log_failures("an estimate was not prepared", self._prepare_answer(name, quiet))
                 end = self._clock()
-                again[name] = end + (end - start) / PREPARE_SHARE
+                retry_times[name] = end + (end - start) / PREPARE_SHARE
                 if quiet:
-                    del came[name], again[name]
+                    del came[name], retry_times[name]
             await asyncio.sleep(max(PREPARE_SECONDS, min(MAX_REST_SECONDS, (self._clock() - began) / PREPARE_SHARE)))
 
     async def _prepare_answer(self, name: str, all_reports: bool) -> None:
-        served = await run_in_threadpool(self.registry.get, name)
-        await self.answers.prepare(served, all_reports=all_reports)
+        active = await run_in_threadpool(self.registry.get, name)
+        await self.answers.prepare(active, all_reports=all_reports)
 
     def _written_by(self) -> Writer:
         assert self._writer is not None  # requests come after the start
@@ -277,14 +277,14 @@ async def _log_failures(failure: str, step: Awaitable[T]) -> T | None:
     """Run a step of background work; log a failure, so that the next step is not affected."""
     try:
         return await step
-    except (DiscreetError, Problem) as problem:
+    except (DiscreetError, ApiError) as problem:
         LOGGER.warning(failure, extra={"figures": {"why": str(problem)}})
     except Exception:
         LOGGER.exception(failure)  # the log has its class and place, and not its message
     return None
 
 
-async def _send(problem: Problem, send: Send) -> None:
+async def _send(problem: ApiError, send: Send) -> None:
     body = problem.body()
     headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
     headers += [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode()), *SECURITY]
@@ -296,17 +296,17 @@ async def _refuse(_: Request, problem: Exception) -> Response:
     """Return a refusal of the framework as a problem, without repeating the input."""
     if isinstance(problem, RequestValidationError):
         fields = [str(part) for one in problem.errors()[:1] for part in one["loc"][1:]]
-        problem = Problem("invalid", problem.errors()[0]["msg"], more={"field": ".".join(fields)})
+        problem = ApiError("invalid", problem.errors()[0]["msg"], more={"field": ".".join(fields)})
     elif isinstance(problem, HTTPException):
         kind = _BY_STATUS.get(problem.status_code, "bad-request" if problem.status_code < 500 else "error")
-        problem = Problem(kind, headers=dict(problem.headers or {}))
-    assert isinstance(problem, Problem)
+        problem = ApiError(kind, headers=dict(problem.headers or {}))
+    assert isinstance(problem, ApiError)
     return Response(problem.body(), problem.status, problem.headers, MEDIA_TYPE)
 
 
 async def _fail(_: Request, problem: Exception) -> Response:
     LOGGER.error("a request failed", exc_info=problem)
-    return Response(Problem("error").body(), 500, media_type=MEDIA_TYPE)
+    return Response(ApiError("error").body(), 500, media_type=MEDIA_TYPE)
 
 
 def from_environment() -> Service:

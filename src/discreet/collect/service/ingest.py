@@ -23,8 +23,8 @@ from ..stores.base import Outcome, ReportStore
 from .limits import RateLimit, address_group
 from .metrics import Metrics
 from .parsing import BatchBody, Parser
-from .problems import MEDIA_TYPE, Problem, busy, store_away
-from .registry import Registry, Served
+from .problems import MEDIA_TYPE, ApiError, busy, store_away
+from .registry import ActiveCollection, Registry
 from .running import Settings
 from .tokens import Tokens, permits
 from .writing import Writer
@@ -75,7 +75,7 @@ class Ingest:
         self._writer, self._limit, self._byte_limit, self._metrics = writer, limit, byte_limit, metrics
         self._parser = Parser(settings.most_reports, settings.most_waiting)
         self._report_limit = RateLimit(settings.reports_per_second)
-        self._changed: set[str] = set()
+        self._changed_names: set[str] = set()
 
     @staticmethod
     def takes(scope: Scope) -> bool:
@@ -83,10 +83,10 @@ class Ingest:
         path: str = scope["path"]
         return scope["method"] == "POST" and path.startswith(PREFIX) and path.endswith(SUFFIX) and path.count("/") == 4
 
-    def changed(self) -> list[str]:
+    def take_changed(self) -> list[str]:
         """Return the collections with new batches since the last call."""
-        changed, self._changed = sorted(self._changed), set()
-        return changed
+        names, self._changed_names = sorted(self._changed_names), set()
+        return names
 
     def close(self) -> None:
         """End the thread that parses."""
@@ -95,8 +95,8 @@ class Ingest:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             outcome, reports = await self._take(scope, receive)
-        except (Problem, StoreUnavailable) as problem:
-            refusal = problem if isinstance(problem, Problem) else store_away()
+        except (ApiError, StoreUnavailable) as problem:
+            refusal = problem if isinstance(problem, ApiError) else store_away()
             headers = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
             await self._answer(send, refusal.status, refusal.body(), MEDIA_TYPE.encode(), headers)
             return
@@ -113,61 +113,60 @@ class Ingest:
         check_rate_limit(self._limit, scope)
         headers = dict(scope["headers"])
         if sum(name == b"idempotency-key" for name, _ in scope["headers"]) > 1:
-            raise Problem("bad-key", "Send one Idempotency-Key.")
+            raise ApiError("bad-key", "Send one Idempotency-Key.")
         text = headers.get(b"idempotency-key", b"").decode("latin-1")
         key = read_key(text)
         if key is None:
-            raise Problem("bad-key", "Send Idempotency-Key: the day (UTC), a point and 32 random hexadecimal digits.")
+            raise ApiError("bad-key", "Send Idempotency-Key: the day (UTC), a point and 32 random hexadecimal digits.")
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
-            raise Problem("not-json", "Send Content-Type: application/json.")
+            raise ApiError("not-json", "Send Content-Type: application/json.")
         body = await read_body(scope, receive, self._settings.most_bytes, self._byte_limit)
         name: str = scope["path"][len(PREFIX) : -len(SUFFIX)]
-        served = await self._served(name)
-        if served.collection.reporting == "token":
+        active = await self._active(name)
+        if active.collection.reporting == "token":
             await self._refuse_unpermitted(headers, name)
-        batch = await self._parser.submit(BatchBody(served, text, key, body))
+        batch = await self._parser.submit(BatchBody(active, text, key, body))
         reports = len(batch.reports)
         check_rate_limit(self._report_limit, scope, reports)
         outcome = await self._writer.submit(batch)
         self._metrics.batch(outcome, reports)
-        self._changed.add(name)
+        self._changed_names.add(name)
         if outcome is Outcome.CONFLICT:
-            raise Problem("key-of-another-batch", "Make a new key for each batch, and send a batch unchanged.")
+            raise ApiError("key-of-another-batch", "Make a new key for each batch, and send a batch unchanged.")
         if outcome is Outcome.WRONG_DAY:
             raise await run_in_threadpool(self._wrong_day)
         if outcome is Outcome.POSTPONED:
             raise busy("The clock of this service was wrong, and is being repaired. Send the same batch again later.")
         if outcome is Outcome.EXPIRED:
-            raise Problem(
+            raise ApiError(
                 "expired-key",
-                f"Keys are taken for {KEY_DAYS} days. Whether this batch was counted is no longer known: do not send "
-                "it again.",
+                f"Keys are valid for {KEY_DAYS} days. This batch may have been counted already: do not send it again.",
             )
         return outcome, reports
 
-    def _wrong_day(self) -> Problem:
+    def _wrong_day(self) -> ApiError:
         """Return the refusal of a key for its day, which states the day for a new one."""
         today = date.fromordinal(self._store.key_days().today).isoformat()
-        return Problem(
+        return ApiError(
             "bad-key",
             f"This key was not counted and never will be: its day is too far from {today}. "
             "Send the same batch under a new key of that day.",
             more={"today": today},
         )
 
-    async def _served(self, name: str) -> Served:
-        served = await self._registry.served(name) if _COLLECTION.fullmatch(name) else None
-        if served is None:
-            raise Problem("not-found", "There is no collection of this name.")
-        return served
+    async def _active(self, name: str) -> ActiveCollection:
+        active = await self._registry.find_async(name) if _COLLECTION.fullmatch(name) else None
+        if active is None:
+            raise ApiError("not-found", "There is no collection of this name.")
+        return active
 
     async def _refuse_unpermitted(self, headers: dict[bytes, bytes], name: str) -> None:
         text = bearer(headers)
-        token = self._tokens.remembered(text) or await run_in_threadpool(self._tokens.find, text)
+        token = self._tokens.find_cached(text) or await run_in_threadpool(self._tokens.find, text)
         if token is None:
             raise no_token()
         if not permits(token, "report", name):
-            raise Problem("not-permitted", "This token does not permit reports to this collection.")
+            raise ApiError("not-permitted", "This token does not permit reports to this collection.")
 
 
 def check_rate_limit(limit: RateLimit, scope: Scope, amount: int = 1) -> None:
@@ -175,7 +174,7 @@ def check_rate_limit(limit: RateLimit, scope: Scope, amount: int = 1) -> None:
     client = scope.get("client")
     wait = limit.wait(address_group(client[0]) if client else "", amount)
     if wait:
-        raise Problem(
+        raise ApiError(
             "too-many-requests",
             "Too much came from this address at once. Wait, and send the same again.",
             headers={"Retry-After": str(int(wait) + 1)},
@@ -188,8 +187,8 @@ def bearer(headers: dict[bytes, bytes]) -> str:
     return text.strip() if scheme.lower() == "bearer" else ""
 
 
-def no_token() -> Problem:
-    return Problem("no-token", "Send Authorization: Bearer TOKEN.", headers={"WWW-Authenticate": "Bearer"})
+def no_token() -> ApiError:
+    return ApiError("no-token", "Send Authorization: Bearer TOKEN.", headers={"WWW-Authenticate": "Bearer"})
 
 
 async def read_body(scope: Scope, receive: Receive, most: int, limit: RateLimit) -> bytes:
@@ -197,22 +196,22 @@ async def read_body(scope: Scope, receive: Receive, most: int, limit: RateLimit)
 
     Every byte is charged before it is parsed: all at once where the request states their number.
     """
-    declared = dict(scope["headers"]).get(b"content-length")
-    too_large = Problem("too-large", f"A body may have {most:,} bytes.")
-    if declared is not None:
-        if not declared.isdigit() or len(declared) > 12 or int(declared) > most:
+    header = dict(scope["headers"]).get(b"content-length")
+    too_large = ApiError("too-large", f"A body may have {most:,} bytes.")
+    if header is not None:
+        if not header.isdigit() or len(header) > 12 or int(header) > most:
             raise too_large
-        check_rate_limit(limit, scope, int(declared))
+        check_rate_limit(limit, scope, int(header))
     parts, length = [], 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise Problem("bad-request", "The body is not complete.")
+            raise ApiError("bad-request", "The body is not complete.")
         part: bytes = message.get("body", b"")
         length += len(part)
         if length > most:
             raise too_large
-        if declared is None:
+        if header is None:
             check_rate_limit(limit, scope, len(part))
         parts.append(part)
         if not message.get("more_body", False):

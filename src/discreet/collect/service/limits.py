@@ -57,13 +57,13 @@ def address_group(address: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def is_trusted(address: str, trusted: str) -> bool:
+def is_trusted(address: str, proxies: str) -> bool:
     """Return whether an address is one of the proxies, by their addresses or networks, comma separated.
 
     >>> is_trusted("10.0.0.7", "127.0.0.1, 10.0.0.0/8"), is_trusted("192.0.2.7", "127.0.0.1")
     (True, False)
     """
-    for one in trusted.split(","):
+    for one in proxies.split(","):
         try:
             if one.strip() in ("*", address) or ipaddress.ip_address(address) in ipaddress.ip_network(one.strip()):
                 return True
@@ -108,12 +108,12 @@ class RateLimit:
         permits, since = self._buckets.get(address, (self._most, now))
         permits = min(self._most, permits + (now - since) * self._rate)
         enough = min(amount, self._most)
-        allowed = permits >= enough
-        self._buckets[address] = (permits - amount if allowed else permits, now)
+        is_allowed = permits >= enough
+        self._buckets[address] = (permits - amount if is_allowed else permits, now)
         self._buckets.move_to_end(address)
         if len(self._buckets) > MAX_ADDRESSES:
             self._buckets.popitem(last=False)
-        return 0.0 if allowed else (enough - permits) / self._rate
+        return 0.0 if is_allowed else (enough - permits) / self._rate
 
 
 #: Server -> number of open connections of each address.

@@ -39,8 +39,8 @@ class Metrics:
     def answered(self, status: int) -> None:
         self._counters["discreet_requests_total", f'status="{status}"'] += 1
 
-    def group(self, seconds: float, stored: bool) -> None:
-        self._counters["discreet_groups_total" if stored else "discreet_write_failures_total", ""] += 1
+    def group(self, seconds: float, is_stored: bool) -> None:
+        self._counters["discreet_groups_total" if is_stored else "discreet_write_failures_total", ""] += 1
         self._seconds += seconds
 
     def estimated(self) -> None:

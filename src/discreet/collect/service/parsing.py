@@ -15,8 +15,8 @@ from typing import NamedTuple
 from ...errors import DiscreetError
 from ..keys import Key, body_digest
 from ..stores.base import Batch
-from .problems import Problem
-from .registry import Served
+from .problems import ApiError
+from .registry import ActiveCollection
 from .writing import GroupThread
 
 #: Maximum number of bodies that are parsed before the first of them is answered.
@@ -29,7 +29,7 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|$)|[\[{,]', re.S)
 class BatchBody(NamedTuple):
     """A received body, its key, and its collection."""
 
-    served: Served
+    active: ActiveCollection
     text: str
     key: Key
     body: bytes
@@ -65,20 +65,20 @@ def read_batch(one: BatchBody, most: int) -> Batch:
     check_shape(one.body, most)
     content = read_json(one.body)
     if not isinstance(content, dict) or content.keys() != {"mechanism", "reports"}:
-        raise Problem("invalid", 'A batch is {"mechanism": NAME, "reports": [...]}.')
+        raise ApiError("invalid", 'A batch is {"mechanism": NAME, "reports": [...]}.')
     mechanism, reports = content["mechanism"], content["reports"]
     if not isinstance(mechanism, str):
-        raise Problem("invalid", "The mechanism is given by its name.", more={"field": "mechanism"})
+        raise ApiError("invalid", "The mechanism is given by its name.", more={"field": "mechanism"})
     if not isinstance(reports, list) or not 1 <= len(reports) <= most:
         raise _not_flat(most)
-    number = one.served.numbers.get(mechanism)
+    number = one.active.numbers.get(mechanism)
     if number is None:
-        raise Problem("invalid", "The collection has no mechanism of this name.", more={"field": "mechanism"})
+        raise ApiError("invalid", "The collection has no mechanism of this name.", more={"field": "mechanism"})
     try:
-        indices = one.served.collection.readers[mechanism](reports)
+        indices = one.active.collection.readers[mechanism](reports)
     except DiscreetError as problem:
-        raise Problem("invalid", str(problem), more={"field": "reports"}) from None
-    digest = body_digest(one.text, one.served.collection.name, one.body)
+        raise ApiError("invalid", str(problem), more={"field": "reports"}) from None
+    digest = body_digest(one.text, one.active.collection.name, one.body)
     return Batch(number, one.key.day, one.key.hash, digest, indices)
 
 
@@ -88,7 +88,7 @@ def check_shape(body: bytes, most: int) -> None:
     >>> check_shape(b'{"mechanism": "main", "reports": ["[a], {b}"]}', 10)
     >>> check_shape(b'{"mechanism": "main", "reports": [[1]]}', 10)
     Traceback (most recent call last):
-    discreet.collect.service.problems.Problem: A batch has 1 to 10 reports, in a list of numbers or texts.
+    discreet.collect.service.problems.ApiError: A batch has 1 to 10 reports, in a list of numbers or texts.
     """
     if body.count(b"[") <= 1 and body.count(b"{") <= 1 and body.count(b",") <= most:
         return  # even counting those in strings
@@ -101,8 +101,8 @@ def check_shape(body: bytes, most: int) -> None:
             raise _not_flat(most)
 
 
-def _not_flat(most: int) -> Problem:
-    return Problem(
+def _not_flat(most: int) -> ApiError:
+    return ApiError(
         "invalid", f"A batch has 1 to {most:,} reports, in a list of numbers or texts.", more={"field": "reports"}
     )
 
@@ -112,7 +112,7 @@ def read_json(body: bytes) -> object:
     try:
         return _JSON.decode(body.decode())
     except (ValueError, RecursionError):
-        raise Problem("bad-request", "The body is not JSON in UTF-8, or names a key of an object twice.") from None
+        raise ApiError("bad-request", "The body is not JSON in UTF-8, or names a key of an object twice.") from None
 
 
 def _keys_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

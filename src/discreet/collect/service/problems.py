@@ -43,7 +43,7 @@ KINDS: dict[str, ProblemKind] = {
 }
 
 
-class Problem(Exception):
+class ApiError(Exception):
     """A refusal.
 
     Parameters
@@ -76,7 +76,7 @@ class Problem(Exception):
     def body(self) -> bytes:
         """Return the problem as JSON.
 
-        >>> Problem("expired-key", "The key is 20 days old.").body().decode()[:56]
+        >>> ApiError("expired-key", "The key is 20 days old.").body().decode()[:56]
         '{"type": "urn:discreet:problem:expired-key", "title": "T'
         """
         content: dict[str, Json] = {
@@ -89,18 +89,18 @@ class Problem(Exception):
         return json.dumps({**content, **self.more}).encode()
 
 
-def busy(detail: str) -> Problem:
+def busy(detail: str) -> ApiError:
     """Return the problem of a store that cannot be written now: the same batch may be sent again under its key."""
-    return Problem("unavailable", detail, headers={"Retry-After": "1"})
+    return ApiError("unavailable", detail, headers={"Retry-After": "1"})
 
 
-def store_away() -> Problem:
+def store_away() -> ApiError:
     """Return the problem of a store that cannot be reached now."""
     return busy("The store cannot be reached now. Try again.")
 
 
-def invalid(problem: DiscreetError) -> Problem:
+def invalid(problem: DiscreetError) -> ApiError:
     """Return an error of the library as a problem: its field, and what to do."""
     message = problem.form_field(lambda mention: mention.name)
     more: dict[str, Json] = {"field": problem.argument} if problem.argument else {}
-    return Problem("invalid", str(message["message"]), more=more)
+    return ApiError("invalid", str(message["message"]), more=more)

@@ -19,7 +19,7 @@ from ...mechanism import Mechanism
 from ...report import Json, stamped
 from ..browser.assets import answer_page
 from ..collection import NAME
-from ..encoded import Encoded, EncodedAnswers, PieceResponse, encode, respond
+from ..encoded import EncodedAnswer, EncodedAnswers, PieceResponse, encode, respond
 from ..stores.base import ReportStore
 from .answers import DEFAULT_LEVEL, EstimateAnswers
 from .ingest import no_token, read_body
@@ -27,8 +27,8 @@ from .limits import RateLimit
 from .metrics import Metrics
 from .openapi import json_body, problem_responses
 from .parsing import read_json
-from .problems import Problem, invalid, store_away
-from .registry import Registry, Served
+from .problems import ApiError, invalid, store_away
+from .registry import ActiveCollection, Registry
 from .running import Settings
 from .tokens import Right, Tokens, new_token, permits
 from .writing import Writer
@@ -105,12 +105,12 @@ class Routes:
         add = router.add_api_route
         private = problem_responses("no-token", "not-permitted", "not-found", "invalid", "unavailable")
         public = problem_responses("not-found", "invalid", "unavailable")
-        making = problem_responses(
+        creation = problem_responses(
             "bad-request", "no-token", "not-permitted", "name-taken", "too-large", "invalid", "unavailable"
         )
         add(
             "/v1/collections/{name}", self.create, methods=["PUT"], status_code=201, tags=["collections"],
-            summary="Make a collection", responses={200: {"description": "It had been made before"}, **making},
+            summary="Make a collection", responses={200: {"description": "It had been made before"}, **creation},
             openapi_extra=json_body("NewCollection"),
         )  # fmt: skip
         add("/v1/collections", self.names, tags=["collections"], summary="List all collections", responses=private)
@@ -127,7 +127,7 @@ class Routes:
         add("/v1/collections/{name}/counts", self.counts, tags=["answers"],
             summary="Export how often each report was made", responses=private)  # fmt: skip
         add("/v1/tokens", self.make_token, methods=["POST"], status_code=201, tags=["tokens"],
-            summary="Make a token, shown once", responses=making, openapi_extra=json_body("NewToken"))  # fmt: skip
+            summary="Make a token, shown once", responses=creation, openapi_extra=json_body("NewToken"))  # fmt: skip
         add("/v1/tokens/{token}", self.remove_token, methods=["DELETE"], status_code=204, tags=["tokens"],
             summary="Remove a token", responses=private, response_class=Response)  # fmt: skip
         add("/health", self.health, tags=["operation"], summary="Whether the service runs")
@@ -147,8 +147,8 @@ class Routes:
         """
         await run_in_threadpool(self._permit, token, "manage", None)
         content = await self._body(request, self._settings.most_description_bytes)
-        served, new = await run_in_threadpool(as_problem, lambda: self._registry.create(name, content))
-        return await _encoded_response(served.description, 201 if new else 200)
+        active, new = await run_in_threadpool(as_problem, lambda: self._registry.create(name, content))
+        return await _encoded_response(active.description, 201 if new else 200)
 
     def names(self, token: Credentials) -> Response:
         """List the names of all collections."""
@@ -157,28 +157,28 @@ class Routes:
 
     async def describe(self, name: Name, request: Request) -> Response:
         """Return the question, the mechanisms, and their guarantees between any two values."""
-        served = await self._served(name)
-        return await self._public(request, (name,), lambda: json_bytes(served.description))
+        active = await self._active(name)
+        return await self._public(request, (name,), lambda: json_bytes(active.description))
 
     async def mechanism(self, name: Name, mechanism: Name, request: Request) -> Response:
         """Return the mechanism as ``dc.load`` reads and proves it."""
-        chosen = await self._mechanism(name, mechanism)
-        return await self._public(request, (name, mechanism), lambda: json_bytes(chosen.to_json()))
+        choice = await self._mechanism(name, mechanism)
+        return await self._public(request, (name, mechanism), lambda: json_bytes(choice.to_json()))
 
     async def table(self, name: Name, mechanism: Name, request: Request) -> Response:
         """Return the weights of all reports for all true values, as exact integers: a palette, and positions in it.
 
         The chance of a report is its weight over the sum of its row.
         """
-        chosen = await self._mechanism(name, mechanism)
-        return await self._public(request, (name, mechanism, "table"), lambda: json_bytes(_table(chosen)))
+        choice = await self._mechanism(name, mechanism)
+        return await self._public(request, (name, mechanism, "table"), lambda: json_bytes(_table(choice)))
 
-    async def answer_page(self, name: str) -> Encoded:
+    async def answer_page(self, name: str) -> EncodedAnswer:
         """Return the encoded page on which people answer."""
-        served = await self._served(name)
+        active = await self._active(name)
         key = (name, "", "page")
         return await self._encoded.get(
-            key, lambda: encode(answer_page(served.collection).encode(), "text/html; charset=utf-8")
+            key, lambda: encode(answer_page(active.collection).encode(), "text/html; charset=utf-8")
         )
 
     async def _public(self, request: Request, key: tuple[str, ...], make: Callable[[], bytes]) -> Response:
@@ -196,12 +196,12 @@ class Routes:
 
     def counts(self, name: Name, token: Credentials) -> Response:
         """Return for each mechanism the count of every report."""
-        served = self._readable(name, token)
-        counts = as_problem(lambda: self._answers.counts(served))
-        mechanisms: dict[str, Json] = {
-            one: [[served.collection.mechanisms[one].outputs.value(k), counts[one][k]] for k in sorted(counts[one])]
-            for one in counts
-        }
+        active = self._readable(name, token)
+        counts = as_problem(lambda: self._answers.counts(active))
+        mechanisms: dict[str, Json] = {}
+        for mechanism, times in counts.items():
+            value = active.collection.mechanisms[mechanism].outputs.value
+            mechanisms[mechanism] = [[value(k), times[k]] for k in sorted(times)]
         return PlainJson(stamped("collected counts", 1, {"collection": name, "counts": mechanisms}))
 
     # ---------------------------------------------------------------- tokens
@@ -223,9 +223,9 @@ class Routes:
                 not isinstance(collection, str) or not collection.isascii() or "\0" in collection
             ):
                 raise InvalidInput.must_be("collection", "the name of a collection", InWords("something else"))
-            text, kept = new_token(right, collection)
-            self._store.add_token(kept)
-            return text, kept.name
+            text, record = new_token(right, collection)
+            self._store.add_token(record)
+            return text, record.name
 
         return as_problem(make)
 
@@ -233,7 +233,7 @@ class Routes:
         """Remove a token, which stops working within ten seconds."""
         self._permit(bearer, "manage", None)
         if not as_problem(lambda: self._store.remove_token(token)):
-            raise Problem("not-found", "There is no token of this name.")
+            raise ApiError("not-found", "There is no token of this name.")
         return Response(status_code=204)
 
     # ---------------------------------------------------------------- operation
@@ -247,7 +247,7 @@ class Routes:
         now = time.monotonic()
         if self._trial is None or (self._trial[1].done() and now - self._trial[0] > READY_SECONDS):
             task = asyncio.create_task(run_in_threadpool(as_problem, self._store.check_writable))
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # the client may have left
+            task.add_done_callback(lambda future: future.cancelled() or future.exception())  # the client may have left
             self._trial = now, task
         await asyncio.shield(self._trial[1])
         return {"status": "ready"}
@@ -259,32 +259,32 @@ class Routes:
 
     # ---------------------------------------------------------------- what they share
 
-    async def _served(self, name: str) -> Served:
+    async def _active(self, name: str) -> ActiveCollection:
         with as_problems():
-            served = await self._registry.served(name)
-        if served is None:
-            raise Problem("not-found", "There is no collection of this name.")
-        return served
+            active = await self._registry.find_async(name)
+        if active is None:
+            raise ApiError("not-found", "There is no collection of this name.")
+        return active
 
-    def _readable(self, name: str, token: HTTPAuthorizationCredentials | None) -> Served:
+    def _readable(self, name: str, token: HTTPAuthorizationCredentials | None) -> ActiveCollection:
         """Return the collection if the token may read its estimates and counts; not for the event loop."""
         self._permit(token, "read", name)
         return as_problem(lambda: self._registry.get(name))
 
     async def _mechanism(self, name: str, mechanism: str) -> Mechanism:
-        mechanisms = (await self._served(name)).collection.mechanisms
+        mechanisms = (await self._active(name)).collection.mechanisms
         if mechanism not in mechanisms:
-            raise Problem("not-found", "The collection has no mechanism of this name.")
+            raise ApiError("not-found", "The collection has no mechanism of this name.")
         return mechanisms[mechanism]
 
-    def _permit(self, given: HTTPAuthorizationCredentials | None, right: Right, collection: str | None) -> None:
+    def _permit(self, credentials: HTTPAuthorizationCredentials | None, right: Right, collection: str | None) -> None:
         """Refuse a request without a token that permits it."""
-        text = "" if given is None else given.credentials
+        text = "" if credentials is None else credentials.credentials
         token = as_problem(lambda: self._tokens.find(text)) if text else None
         if token is None:
             raise no_token()
         if not permits(token, right, collection):
-            raise Problem("not-permitted", "Ask for a token that does.")
+            raise ApiError("not-permitted", "Ask for a token that does.")
 
     async def _body(self, request: Request, most: int) -> object:
         body = await read_body(request.scope, request.receive, most, self._byte_limit)
@@ -298,7 +298,7 @@ async def _encoded_response(content: object, status: int = 200) -> Response:
 
 def _table(mechanism: Mechanism) -> dict[str, Json]:
     """Return the integers that devices sample from."""
-    refusal = Problem("not-tabular", "It has too many values and reports, or its chances are not rational.")
+    refusal = ApiError("not-tabular", "It has too many values and reports, or its chances are not rational.")
     if (mechanism.inputs.size or 0) * (mechanism.outputs.size or 0) > MAX_TABLE_ENTRIES:
         raise refusal
     try:

@@ -69,9 +69,9 @@ class Settings:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:
         """Return the settings in a worker's environment."""
-        known = {field.name for field in fields(cls)}
+        names = {field.name for field in fields(cls)}
         return cls(
-            **{name: value for name, value in read_json(environment[VARIABLE], VARIABLE).items() if name in known}
+            **{name: value for name, value in read_json(environment[VARIABLE], VARIABLE).items() if name in names}
         )
 
 
@@ -135,10 +135,10 @@ def refuse_taken_port(host: str, port: int) -> None:
                 probe.bind(address)
     except OSError as problem:
         if problem.errno == errno.EADDRINUSE:
-            other = port + 1 if port < 65535 else port - 1
+            neighbour = port + 1 if port < 65535 else port - 1
             raise InvalidInput(
                 f"port {port} is in use, perhaps by a service that runs already.",
-                f"Stop that one, or take another port: {arg('port', other)}.",
+                f"Stop that one, or take another port: {arg('port', neighbour)}.",
                 argument="port", given=port,
             ) from None  # fmt: skip
         raise InvalidInput(

@@ -51,27 +51,27 @@ class Tokens:
 
     def __init__(self, store: ReportStore, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._clock = store, clock
-        self._remembered: dict[bytes, tuple[float, StoredToken]] = {}
+        self._cache: dict[bytes, tuple[float, StoredToken]] = {}
 
-    def remembered(self, text: str) -> StoredToken | None:
+    def find_cached(self, text: str) -> StoredToken | None:
         """Return the token from the cache, without looking it up."""
-        until, token = self._remembered.get(_hash(text), (0.0, None))
-        return token if self._clock() < until else None
+        expiry, token = self._cache.get(_hash(text), (0.0, None))
+        return token if self._clock() < expiry else None
 
     def find(self, text: str) -> StoredToken | None:
         """Return the token if it is one of the store's; the secret is compared in constant time, by its hash."""
-        cached = self.remembered(text)
+        cached = self.find_cached(text)
         if cached is not None:
             return cached
         parts = _TOKEN.fullmatch(text)
-        kept = None if parts is None else self._store.token(parts[1])
-        expected = kept.secret_hash if kept is not None else bytes(32)
-        if not hmac.compare_digest(_hash("" if parts is None else parts[2]), expected) or kept is None:
+        token = None if parts is None else self._store.token(parts[1])
+        expected = token.secret_hash if token is not None else bytes(32)
+        if not hmac.compare_digest(_hash("" if parts is None else parts[2]), expected) or token is None:
             return None
-        if len(self._remembered) >= MAX_CACHED_TOKENS:
-            self._remembered.clear()
-        self._remembered[_hash(text)] = (self._clock() + TOKEN_CACHE_SECONDS, kept)
-        return kept
+        if len(self._cache) >= MAX_CACHED_TOKENS:
+            self._cache.clear()
+        self._cache[_hash(text)] = (self._clock() + TOKEN_CACHE_SECONDS, token)
+        return token
 
 
 def permits(token: StoredToken, right: Right, collection: str | None) -> bool:

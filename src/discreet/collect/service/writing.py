@@ -39,7 +39,7 @@ class Writer(Protocol):
         """Write what waits, and end."""
 
 
-class _Waiting(NamedTuple, Generic[Item, Result]):
+class _QueuedItem(NamedTuple, Generic[Item, Result]):
     item: Item
     loop: asyncio.AbstractEventLoop
     outcome: asyncio.Future[Result]
@@ -65,7 +65,7 @@ class GroupThread(Generic[Item, Result]):
         max_group: int,
     ) -> None:  # fmt: skip
         self._work, self._most, self._largest = work, most_waiting, max_group
-        self._gathering: list[_Waiting[Item, Result]] = []
+        self._gathering: list[_QueuedItem[Item, Result]] = []
         self._lock, self._wake = threading.Lock(), threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -83,7 +83,7 @@ class GroupThread(Generic[Item, Result]):
         with self._lock:
             if self._closing or len(self._gathering) >= self._most:
                 raise busy("Too many batches wait to be stored. Send this one again in a moment, under the same key.")
-            self._gathering.append(_Waiting(item, loop, outcome))
+            self._gathering.append(_QueuedItem(item, loop, outcome))
         if not self._wake.is_set():
             self._wake.set()
         return outcome
@@ -143,7 +143,7 @@ class GroupCommit(GroupThread[Batch, Outcome]):
         return outcomes
 
 
-def _resolve(group: Sequence[_Waiting[Item, Result]], results: Sequence[Result | Exception]) -> None:
+def _resolve(group: Sequence[_QueuedItem[Item, Result]], results: Sequence[Result | Exception]) -> None:
     """Wake the requests that wait for the items; those that left meanwhile are skipped."""
     for one, result in zip(group, results, strict=True):
         if one.outcome.done():

@@ -18,21 +18,21 @@ _GROUP = "spark.jobGroup.id"
 
 
 @contextmanager
-def watched(session: SparkSession, on_progress: ProgressCallback | None) -> Iterator[None]:
+def report_progress(session: SparkSession, on_progress: ProgressCallback | None) -> Iterator[None]:
     """Report the share of tasks that are done, of all jobs started meanwhile."""
     if on_progress is None:
         yield
         return
     context, stop, name = session.sparkContext, threading.Event(), f"discreet-{uuid.uuid4().hex}"
-    tracker, before = context.statusTracker(), context.getLocalProperty(_GROUP)
+    tracker, previous_group = context.statusTracker(), context.getLocalProperty(_GROUP)
 
     def watch() -> None:
         while not stop.wait(0.2):
             jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(name)]
             stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
-            known = [stage for stage in stages if stage is not None and stage.numTasks]
-            if known:
-                on_progress(sum(one.numCompletedTasks for one in known) / sum(one.numTasks for one in known))
+            started = [stage for stage in stages if stage is not None and stage.numTasks]
+            if started:
+                on_progress(sum(one.numCompletedTasks for one in started) / sum(one.numTasks for one in started))
 
     context.setLocalProperty(_GROUP, name)
     watcher = threading.Thread(target=watch, daemon=True)
@@ -43,4 +43,4 @@ def watched(session: SparkSession, on_progress: ProgressCallback | None) -> Iter
     finally:
         stop.set()
         watcher.join()
-        context.setLocalProperty(_GROUP, before)  # type: ignore[arg-type]
+        context.setLocalProperty(_GROUP, previous_group)  # type: ignore[arg-type]

@@ -18,8 +18,8 @@ from ...strict_json import read_json
 from ..columns import ColumnSource, ProgressCallback, ValueCounts
 from ..readings import Reading
 from .executors import check_executors
-from .progress import watched
-from .tasks import BATCH, TALLY, CountingTask, RowReader, Schema, declared, spark_name
+from .progress import report_progress
+from .tasks import BATCH, TALLY, CountingTask, RowReader, Schema, schema_sql, spark_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,7 +62,7 @@ class SparkSource(ColumnSource):
         unique = [name for name in frame.columns if names[name.casefold()] == 1]
         super().__init__(place, unique, [name for name, times in names.items() if times > 1], column, group)
         # by number, because Spark takes a dot in a name for a part of it
-        self.frame = frame.selectExpr(*(f"{spark_name(name)} AS c{k}" for k, name in enumerate(self.needed)))
+        self.frame = frame.selectExpr(*(f"{spark_name(name)} AS c{k}" for k, name in enumerate(self.columns_to_read)))
         self.kinds = self._read_kinds()[: len(self.columns)]
 
     @property
@@ -86,10 +86,10 @@ class SparkSource(ColumnSource):
 
     def rows(self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None]) -> RowReader:
         """Return the reader of rows for tasks."""
-        named = ", ".join(f"c{k} AS {quoted(name)}" for k, name in enumerate(self.needed))
-        sql = self.select(readings[0], f"(SELECT {named} FROM {BATCH}) AS named")
-        plain = self.group is None and list(readings[0].expressions) == list(map(quoted, self.needed))
-        direct = tuple(f"c{k}" for k in range(len(self.needed))) if plain else ()
+        aliased = ", ".join(f"c{k} AS {quoted(name)}" for k, name in enumerate(self.columns_to_read))
+        sql = self.select(readings[0], f"(SELECT {aliased} FROM {BATCH}) AS named")
+        is_unconverted = self.group is None and list(readings[0].expressions) == list(map(quoted, self.columns_to_read))
+        direct = tuple(f"c{k}" for k in range(len(self.columns_to_read))) if is_unconverted else ()
         return RowReader(sql, tuple(spaces), tuple(readings), tuple(groups), self.group, direct)
 
     def _distinct_groups(self, most: int) -> list[str | None]:
@@ -109,9 +109,9 @@ class SparkSource(ColumnSource):
         refuse_settings(self.session, LOSSLESS)
         failure, lines = None, list[Any]()
         try:
-            with watched(self.session, on_progress), logs_withheld():
-                counted = mapped(self.frame, counting, TALLY).groupBy(*(name for name, _ in TALLY[:-1])).sum("rows")
-                lines = counted.collect()
+            with report_progress(self.session, on_progress), logs_withheld():
+                sums = map_batches(self.frame, counting, TALLY).groupBy(*(name for name, _ in TALLY[:-1])).sum("rows")
+                lines = sums.collect()
         except Exception:
             failure = self.failed()
         if failure is not None:
@@ -132,18 +132,18 @@ class SparkSource(ColumnSource):
         )
 
 
-def mapped(frame: DataFrame, task: Any, schema: Schema) -> DataFrame:
+def map_batches(frame: DataFrame, task: Any, schema: Schema) -> DataFrame:
     """Return a frame whose batches go through a task on the executors."""
     with warnings.catch_warnings():
         # of the version of pandas, which mapInArrow asks for and these tasks do not use
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-        return frame.mapInArrow(task, declared(schema))
+        return frame.mapInArrow(task, schema_sql(schema))
 
 
-def refuse_settings(session: SparkSession, required: dict[str, str]) -> None:
+def refuse_settings(session: SparkSession, settings: dict[str, str]) -> None:
     """Refuse a session with other values of these settings; unset ones are right."""
     cluster = session.sparkContext.getConf()
-    for name, value in required.items():
+    for name, value in settings.items():
         actual = next(
             (one for one in (session.conf.get(name, None), cluster.get(name)) if one not in (None, value)), None
         )

@@ -49,10 +49,10 @@ _QUERY_ROWS = 100_000
 _MEMORY = "256MB"
 
 
-def declared(schema: Schema) -> str:
+def schema_sql(schema: Schema) -> str:
     """Return columns in Spark's words.
 
-    >>> declared((("a`b", "int"), ("rows", "bigint")))
+    >>> schema_sql((("a`b", "int"), ("rows", "bigint")))
     '`a``b` int, `rows` bigint'
     """
     return ", ".join(f"{spark_name(name)} {kind}" for name, kind in schema)
@@ -101,18 +101,18 @@ class RowReader:
         if self.group is None:
             indices = self.readings[0].indices(values)
             return None if indices is None else RowBatch(indices, None)
-        places = {name: number for number, name in enumerate(self.names)}
-        numbers = np.fromiter((places.get(name, -1) for name in values.pop()), np.int64, rows.num_rows)
+        by_name = {name: number for number, name in enumerate(self.names)}
+        numbers = np.fromiter((by_name.get(name, -1) for name in values.pop()), np.int64, rows.num_rows)
         if numbers.size and numbers.min() < 0:
             return None
-        joined = np.empty(rows.num_rows, np.int64)
+        joint = np.empty(rows.num_rows, np.int64)
         for number, reading in enumerate(self.readings):
             mine = np.flatnonzero(numbers == number)
             indices = reading.indices([column[mine] for column in values])
             if indices is None:
                 return None
-            joined[mine] = indices
-        return RowBatch(joined, numbers)
+            joint[mine] = indices
+        return RowBatch(joint, numbers)
 
 
 @dataclass(frozen=True)
@@ -132,10 +132,10 @@ class CountingTask:
 
     def __call__(self, batches: Batches) -> Batches:
         tally = ValueCounts()
-        with _opened() as engine:
+        with _connect() as engine:
             for table in _gathered(batches):
                 _guarded(partial(self._add, tally), engine, table)
-        yield self._written(tally)
+        yield self._to_batch(tally)
 
     def _add(self, tally: ValueCounts, engine: duckdb.DuckDBPyConnection, table: Table) -> None:
         batch = self.rows.batch(engine, table)
@@ -152,7 +152,7 @@ class CountingTask:
             for index, rows in zip(*np.unique(mine, return_counts=True), strict=True):
                 tally.counts[number, space.value(int(index))] += int(rows)
 
-    def _written(self, tally: ValueCounts) -> RecordBatch:
+    def _to_batch(self, tally: ValueCounts) -> RecordBatch:
         """Return the rows of :data:`TALLY`."""
         lines: list[tuple[object, ...]] = [
             (number, json.dumps(value) if self.by_value else None, None, None, rows)
@@ -187,7 +187,7 @@ class DrawingTask:
         return (report,) if self.rows.group is None else ((self.rows.group, "string"), report)
 
     def __call__(self, batches: Batches) -> Batches:
-        with _opened() as engine:
+        with _connect() as engine:
             for table in _gathered(batches):
                 yield _guarded(self._reports, engine, table)
 
@@ -208,7 +208,7 @@ def _record_batch(schema: Schema, columns: Sequence[Any]) -> RecordBatch:
     return pyarrow.RecordBatch.from_arrays(arrays, [name for name, _ in schema])
 
 
-def _opened() -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+def _connect() -> AbstractContextManager[duckdb.DuckDBPyConnection]:
     return open_engine(lambda engine: engine.execute("SET threads = 1"), ordered=True, memory=_MEMORY)
 
 
@@ -216,14 +216,14 @@ def _gathered(batches: Batches) -> Iterator[Table]:
     """Yield tables of several batches that are worth a query."""
     import pyarrow
 
-    waiting: list[RecordBatch] = []
+    pending: list[RecordBatch] = []
     for batch in batches:
-        waiting.append(batch)
-        if sum(one.num_rows for one in waiting) >= _QUERY_ROWS:
-            yield pyarrow.Table.from_batches(waiting)
-            waiting = []
-    if waiting:
-        yield pyarrow.Table.from_batches(waiting)
+        pending.append(batch)
+        if sum(part.num_rows for part in pending) >= _QUERY_ROWS:
+            yield pyarrow.Table.from_batches(pending)
+            pending = []
+    if pending:
+        yield pyarrow.Table.from_batches(pending)
 
 
 @contextmanager

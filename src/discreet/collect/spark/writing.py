@@ -21,9 +21,9 @@ from ...mechanism import Mechanism
 from ...wording import plural
 from ..columns import Devices, ProgressCallback
 from .executors import check_executors
-from .progress import watched
-from .source import LOSSLESS, SparkSource, mapped, refuse_settings
-from .tasks import CountingTask, DrawingTask, declared
+from .progress import report_progress
+from .source import LOSSLESS, SparkSource, map_batches, refuse_settings
+from .tasks import CountingTask, DrawingTask, schema_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -120,24 +120,24 @@ def _write(
     source: SparkSource, drawing: DrawingTask, folder: _Folder, on_progress: ProgressCallback | None
 ) -> int | DiscreetError:
     """Draw and write the reports; return their number, or the error, in which case nothing is left behind."""
-    count, readable, done = None, 0, False
+    count, readable, is_complete = None, 0, False
     folder.claim()
     try:
-        with watched(source.session, on_progress), logs_withheld():
-            reports = mapped(source.frame, drawing, drawing.schema)
+        with report_progress(source.session, on_progress), logs_withheld():
+            reports = map_batches(source.frame, drawing, drawing.schema)
             reports.write.mode("append").options(**_WRITING).parquet(folder.name)
         count = drawing.reports.value
         readable = folder.read(drawing).count() if folder.is_complete() else 0
-        done = 0 < count == readable
+        is_complete = 0 < count == readable
     except Exception:
         pass  # its message could quote a row
     finally:
-        folder.leave() if done else folder.delete()
+        folder.leave() if is_complete else folder.delete()
     if count is None:
         return source.failed()
     if not count:
         return source.no_rows()
-    if not done:
+    if not is_complete:
         return SourceFailed(
             f"of {plural(count, 'report')}, {readable:,} could be read back from {folder.name}, and all were deleted. "
             "Name a folder that all executors and this process share."
@@ -174,21 +174,21 @@ class _Folder:
     def claim(self) -> None:
         """Make the folder, so that of two runs at a time one writes."""
         self.refuse_unfit()
-        made: bool | None = None
+        created: bool | None = None
         with suppress(Exception):
-            made = self._system.createNewFile(self._path(_CLAIM))
-        if made is None:
+            created = self._system.createNewFile(self._path(_CLAIM))
+        if created is None:
             raise InvalidInput(
                 f"cannot write to {self.name}: this user may not, or there is no room.", argument="output"
             )
-        if not made:
+        if not created:
             raise self._exists()
 
     def _exists(self) -> InvalidInput:
-        unfinished = self._system.exists(self._path(_CLAIM))
-        left = ": another run is writing it, or was stopped" if unfinished else "; it is not overwritten"
+        is_unfinished = self._system.exists(self._path(_CLAIM))
+        state = ": another run is writing it, or was stopped" if is_unfinished else "; it is not overwritten"
         return InvalidInput(
-            f"{self.name} exists already{left}.", "Choose another name, or remove it.", argument="output"
+            f"{self.name} exists already{state}.", "Choose another name, or remove it.", argument="output"
         )
 
     def is_complete(self) -> bool:
@@ -197,7 +197,7 @@ class _Folder:
 
     def read(self, drawing: DrawingTask) -> DataFrame:
         """Return the reports in the folder."""
-        return self._session.read.schema(declared(drawing.schema)).parquet(self.name)
+        return self._session.read.schema(schema_sql(drawing.schema)).parquet(self.name)
 
     def leave(self) -> None:
         self._system.delete(self._path(_CLAIM), False)

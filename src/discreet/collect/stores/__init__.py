@@ -1,1 +1,1 @@
-"""Where a service keeps reports: counts of each report, and which batches were counted."""
+"""Stores of reports: the counts of each report, and traces of the batches that were counted."""

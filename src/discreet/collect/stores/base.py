@@ -1,13 +1,13 @@
-"""What the service needs of a database.
+"""The interface of a store of reports.
 
-A store keeps collections, how often each report came in under each mechanism, a trace of every batch that was counted
-(so that it is counted once), and hashes of tokens. Reports are added to counts at once: no row holds one report, and no
+A store keeps collections, the count of each report under each mechanism, a trace of every counted batch (so that it is
+counted once), and hashes of tokens. Reports are added to counts immediately: no row holds one report, and no
 row joins a report with a batch, a token, an address or a time. A batch leaves the hash of its key, a digest of its body
-under that key, and its day. The key is random and is not kept, so neither tells what the batch reported.
+under that key, and its day. The key is random and is not kept, so neither reveals the reports.
 
-A database keeps more than its rows: in which transaction and in which order they were written. Joined, that tells which
-counts grew with which batch. So a store is *settled* every few seconds: everything that came in since is written
-anew in one transaction, in an order that says nothing (:meth:`ReportStore.settle`).
+A database keeps more than its rows: the transaction and the order in which they were written. Together these reveal
+which counts grew with which batch. So a store is *settled* every few seconds: all recent rows are rewritten
+in one transaction, in an order that reveals nothing (:meth:`ReportStore.settle`).
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from typing import ClassVar, NamedTuple
 from ...errors import InvalidInput
 from ..keys import KEY_DAYS, MAX_DAYS_AHEAD
 
-#: Up to so many traces of batches are all written anew when a store is settled; of more, those that came in since.
-REWRITTEN = 50_000
+#: Maximum number of traces for which settling rewrites all of them; beyond it, only the new ones.
+MAX_REWRITTEN_TRACES = 50_000
 
-#: Days by which the horizon moves at most when keys are forgotten: a clock that is wrong for a while does little harm.
+#: Maximum number of days by which forgetting keys moves the horizon: it bounds the harm of a wrong clock.
 MAX_DAYS_FORGOTTEN = 2
 
-#: A day after all others: the first day of a counted key where none was counted.
+#: A day after all others, in place of the first day of a counted key when there is none.
 NO_DAY = 4_000_000
 
 
 class Outcome(Enum):
-    """What became of a batch."""
+    """The outcome of a batch."""
 
     #: Counted now, durably.
     STORED = "stored"
-    #: Counted before, under the same key and with the same body.
+    #: Counted earlier, under the same key and with the same body.
     REPEATED = "repeated"
     #: The key belongs to a batch with another body; nothing was counted.
     CONFLICT = "conflict"
-    #: The key is older than the traces that are kept, so it is not known whether it was counted; nothing was counted.
+    #: The key is older than the stored traces, so it may have been counted; nothing was counted.
     EXPIRED = "expired"
-    #: The day of the key is not one that is taken now. The key was not counted and never will be: its batch may be sent
+    #: The day of the key is not accepted now. The key was not counted and never will be: its batch may be sent
     #: under a new key.
     WRONG_DAY = "wrong day"
     #: The horizon is ahead of the clock, so one of the two is wrong; nothing was counted. Once it is repaired, the same
@@ -52,12 +52,12 @@ class Outcome(Enum):
 
 
 class Batch(NamedTuple):
-    """Reports that came in together.
+    """Reports that arrived together.
 
     Attributes
     ----------
     mechanism
-        The number of the mechanism that made them, in this store.
+        The number of their mechanism in this store.
     day
         The day that the key carries, as a proleptic Gregorian ordinal.
     key
@@ -82,9 +82,9 @@ class StoredCollection:
     Attributes
     ----------
     name
-        By which it is found.
+        Its identifier.
     text
-        What it is, as JSON; the store does not read it.
+        Its description as JSON, which the store does not read.
     mechanisms
         The numbers of its mechanisms in this store, in the order of the text.
     """
@@ -96,18 +96,18 @@ class StoredCollection:
 
 @dataclass(frozen=True)
 class StoredToken:
-    """A token as a store keeps it: what it may do, and a hash of its secret.
+    """A token as a store keeps it: its right, and a hash of its secret.
 
     Attributes
     ----------
     name
-        By which it is found; it is the first part of the token and no secret.
+        Its identifier: the first part of the token, which is public.
     secret_hash
         SHA-256 of the secret part.
     right
         "manage", "read" or "report".
     collection
-        The one collection that it is for; None for all.
+        The only collection that it is valid for; None for all.
     """
 
     name: str
@@ -117,48 +117,48 @@ class StoredToken:
 
 
 class NameTaken(InvalidInput):
-    """A collection of this name exists already."""
+    """An error: a collection of this name exists already."""
 
 
 class ReportStore(ABC):
-    """A place that keeps the reports of many collections.
+    """A store of the reports of many collections.
 
     ``add`` is called by one thread of a process at a time; everything else may be called by any thread. What a method
     wrote is durable when it returns. A store that cannot be reached raises
     :class:`~discreet.databases.failures.StoreUnavailable`.
     """
 
-    #: Whether several processes may write to it at once.
+    #: True if several processes may write to it at a time.
     several_writers: ClassVar[bool]
 
     @abstractmethod
     def __init__(self, address: str) -> None:
-        """The store at an address; nothing is opened yet."""
+        """Prepare the store at an address, without opening it."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """Where it is, as people write it."""
+        """The address as people write it."""
 
     @abstractmethod
     def open(self) -> None:
-        """Open it for writing, and make it if there is none."""
+        """Open it for writing; create it if it does not exist."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let it go; everything that was added is durable already."""
+        """Close it; everything that was added is durable already."""
 
     @abstractmethod
     def add(self, batches: Sequence[Batch]) -> list[Outcome]:
-        """Count batches in one durable transaction, each at most once; says what became of each, in order."""
+        """Count batches in one durable transaction, each at most once, and return their outcomes in order."""
 
     @abstractmethod
     def settle(self) -> None:
-        """Remove what tells in which order batches came, and which counts grew with which batch.
+        """Remove the order in which batches arrived, and the link between counts and the batches they grew with.
 
-        All counts are written anew in one transaction, in the order of their reports, and so are the traces of
-        batches, in the order of the hashes of their keys. Until then the database itself can join a batch with
-        its reports: whoever keeps a store open calls this every few seconds. Nothing is done if nothing came in.
+        One transaction rewrites all counts in the order of their reports, and the traces of batches in the order of
+        the hashes of their keys. Until then the database itself can join a batch with its reports, so the process that
+        keeps a store open calls this every few seconds. Without new batches it does nothing.
         """
 
     @abstractmethod
@@ -167,34 +167,34 @@ class ReportStore(ABC):
 
     @abstractmethod
     def forget_keys(self) -> int:
-        """Delete the traces of old batches, refuse keys of their days from now on, and return how many there were.
+        """Delete the traces of old batches, refuse keys of their days from now on, and return the number of traces.
 
-        The horizon moves as :func:`next_horizon` says, whatever the clock says.
+        :func:`next_horizon` bounds the move of the horizon, whatever time the clock shows.
         """
 
     @abstractmethod
     def lower_horizon(self, day: int) -> None:
-        """Take keys from this day on again; for :func:`~discreet.collect.stores.repair.repair`, which knows which."""
+        """Accept keys from this day on again; called by :func:`~discreet.collect.stores.repair.repair`."""
 
     @abstractmethod
     def check_writable(self) -> None:
-        """Write something that changes nothing; raises what writing a batch would raise."""
+        """Write without changing anything, to raise the errors that writing a batch would raise."""
 
     @abstractmethod
     def create_collection(self, name: str, text: str, mechanisms: int) -> StoredCollection:
-        """Keep a new collection with so many mechanisms; :class:`NameTaken` if there is one of this name."""
+        """Keep a new collection with this number of mechanisms; raise :class:`NameTaken` if the name exists."""
 
     @abstractmethod
     def collection(self, name: str) -> StoredCollection | None:
-        """The collection of this name, if there is one."""
+        """Return the collection of this name, or None."""
 
     @abstractmethod
     def collection_names(self) -> list[str]:
-        """All names, in order."""
+        """Return all names, in order."""
 
     @abstractmethod
     def histogram(self, mechanism: int) -> dict[int, int]:
-        """How often each report was made under a mechanism: index -> times. Read from counts, whatever their sum."""
+        """Return the count of each report (by its index) under a mechanism, read from counts."""
 
     @abstractmethod
     def add_token(self, token: StoredToken) -> None:
@@ -202,11 +202,11 @@ class ReportStore(ABC):
 
     @abstractmethod
     def token(self, name: str) -> StoredToken | None:
-        """The token of this name, if there is one."""
+        """Return the token of this name, or None."""
 
     @abstractmethod
     def remove_token(self, name: str) -> bool:
-        """Forget a token; says whether there was one."""
+        """Delete a token; return True if it existed."""
 
 
 class KeyDays(NamedTuple):
@@ -215,11 +215,11 @@ class KeyDays(NamedTuple):
     Attributes
     ----------
     horizon
-        The first day whose traces are all kept: an earlier key may have been counted and forgotten.
+        The first day whose traces are complete: an earlier key may have been counted and forgotten.
     first
-        The first day of any key that was ever counted: an earlier key was certainly not.
+        The earliest day of any counted key: no earlier key was counted.
     clock
-        The day it is by the clock of the store.
+        The current day by the store's clock.
     """
 
     horizon: int
@@ -228,16 +228,16 @@ class KeyDays(NamedTuple):
 
     @property
     def today(self) -> int:
-        """The day it is: by the clock, or the horizon where the clock is behind it."""
+        """The current day: the clock's, or the horizon if the clock is behind it."""
         return max(self.clock, self.horizon)
 
     @property
     def is_spoilt(self) -> bool:
-        """Whether the horizon is so far ahead that no key of the clock's day is taken: one of the two is wrong."""
+        """True if the horizon is too far ahead to accept a key of the clock's day: one of the two is wrong."""
         return self.horizon > self.clock + MAX_DAYS_AHEAD + 1
 
     def judge(self, day: int) -> Outcome:
-        """Return what becomes of a new key of a day.
+        """Return the outcome of a new key of a day.
 
         >>> [KeyDays(100, 90, 120).judge(day).value for day in (120, 121, 122, 105, 99, 89)]
         ['stored', 'stored', 'wrong day', 'wrong day', 'expired', 'wrong day']
@@ -253,10 +253,10 @@ class KeyDays(NamedTuple):
 
 
 def next_horizon(days: KeyDays, oldest: int | None, newest: int | None) -> int:
-    """Return the day before which traces are forgotten next, from the oldest and the newest day of a stored trace.
+    """Return the next horizon, from the oldest and the newest day of a stored trace.
 
-    Traces are kept for one day longer than their keys are taken, for batches on their way. A clock that is ahead would
-    forget what is still needed: so the horizon never passes the newest trace, and moves by
+    Traces are kept for one day longer than their keys are accepted, for batches on their way. A clock that is ahead
+    would forget needed traces: so the horizon never passes the newest trace, and moves by at most
     :data:`MAX_DAYS_FORGOTTEN` days at a time.
 
     >>> next_horizon(KeyDays(0, 90, 120), 90, 120), next_horizon(KeyDays(100, 90, 500), 101, 101)
@@ -264,28 +264,28 @@ def next_horizon(days: KeyDays, oldest: int | None, newest: int | None) -> int:
     """
     if oldest is None or newest is None:
         return days.horizon
-    reached = days.horizon or oldest - KEY_DAYS - 1  # where it would be if something had been forgotten so far
-    return max(days.horizon, min(days.today - KEY_DAYS - 1, newest, reached + MAX_DAYS_FORGOTTEN))
+    start = days.horizon or oldest - KEY_DAYS - 1  # before the first move: the horizon of the oldest trace
+    return max(days.horizon, min(days.today - KEY_DAYS - 1, newest, start + MAX_DAYS_FORGOTTEN))
 
 
 def decide(
     batches: Sequence[Batch], known: Mapping[bytes, bytes], refused: Collection[bytes], days: KeyDays
 ) -> list[Outcome]:
-    """Return what becomes of each batch of a group.
+    """Return the outcome of each batch of a group.
 
-    A key that was counted is known whatever its day is now; one that was refused for its day stays refused, so that
-    no copy of the request that is still on its way is counted beside the same batch under a new key.
+    A counted key stays known, whatever its day; one that was refused for its day stays refused. Otherwise a delayed
+    copy of the request could be counted in addition to the same batch under a new key.
 
     Parameters
     ----------
     batches
-        In the order in which they came.
+        The batches in order of arrival.
     known
-        The keys among them that were counted before -> the digests of their bodies.
+        Key that was counted earlier -> digest of its body.
     refused
-        The keys among them that were refused for their day.
+        Keys that were refused for their day.
     days
-        By which new keys are judged.
+        The days by which new keys are judged.
 
     Examples
     --------
@@ -293,39 +293,39 @@ def decide(
     >>> [one.value for one in decide(twice, {}, (), KeyDays(0, 0, 700_000))]
     ['stored', 'repeated']
     """
-    seen, never = dict(known), set(refused)
+    digests, rejected = dict(known), set(refused)
     outcomes = []
     for batch in batches:
-        outcome, digest = days.judge(batch.day), seen.get(batch.key)
+        outcome, digest = days.judge(batch.day), digests.get(batch.key)
         if digest is not None and batch.day >= days.horizon:
             outcome = Outcome.REPEATED if digest == batch.digest else Outcome.CONFLICT
-        elif outcome is Outcome.STORED and batch.key in never:
+        elif outcome is Outcome.STORED and batch.key in rejected:
             outcome = Outcome.WRONG_DAY
         elif outcome is Outcome.STORED:
-            seen[batch.key] = batch.digest
+            digests[batch.key] = batch.digest
         elif outcome is Outcome.WRONG_DAY:
-            never.add(batch.key)
+            rejected.add(batch.key)
         outcomes.append(outcome)
     return outcomes
 
 
 def refused_keys(batches: Iterable[Batch], outcomes: Iterable[Outcome], horizon: int) -> list[tuple[bytes, int]]:
-    """Return the keys to keep as refused, with the days they name, ordered: those that a clock could let in later.
+    """Return the keys to keep as refused, ordered, with their days: those that a later clock could accept.
 
-    They are kept until the horizon has passed their own day. When they were refused says nothing: that clock was wrong.
+    They are kept until the horizon has passed their day, not for a time after the refusal: the clock was wrong then.
     """
     pairs = zip(batches, outcomes, strict=True)
-    return sorted({(one.key, one.day) for one, outcome in pairs if outcome is Outcome.WRONG_DAY and one.day >= horizon})
+    return sorted({(b.key, b.day) for b, outcome in pairs if outcome is Outcome.WRONG_DAY and b.day >= horizon})
 
 
-def stored(batches: Iterable[Batch], outcomes: Iterable[Outcome]) -> list[Batch]:
-    """The batches that are counted now, ordered by key: workers that lock rows in one order never wait in a circle."""
+def batches_to_count(batches: Iterable[Batch], outcomes: Iterable[Outcome]) -> list[Batch]:
+    """Return the batches to count now, ordered by key: workers that lock rows in one order cannot deadlock."""
     new = [batch for batch, outcome in zip(batches, outcomes, strict=True) if outcome is Outcome.STORED]
     return sorted(new, key=lambda batch: batch.key)
 
 
 def increments(batches: Iterable[Batch]) -> list[tuple[int, int, int]]:
-    """What batches add to the counts, in order: mechanism, report, how much more often it was made.
+    """Return the increments of the counts, in order: mechanism, report, and the number to add.
 
     >>> increments([Batch(1, 0, b"a", b"", [3, 3, 5]), Batch(1, 0, b"b", b"", [5])])
     [(1, 3, 2), (1, 5, 2)]

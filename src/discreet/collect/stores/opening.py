@@ -1,4 +1,4 @@
-"""Which kind of store keeps the reports at an address."""
+"""The store of reports behind an address."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .base import ReportStore
 from .postgres import PostgresReports
 from .sqlite import SqliteReports
 
-#: Every kind of store, by the scheme of its addresses.
+#: Scheme of an address -> kind of store.
 STORES: dict[str, type[ReportStore]] = {
     "file": SqliteReports,
     "sqlite": SqliteReports,
@@ -17,9 +17,9 @@ STORES: dict[str, type[ReportStore]] = {
 }
 
 
-def report_store(given: str | Path | Address) -> ReportStore:
-    """The store at an address, not opened yet."""
-    address = read_address(given, "reports")
+def report_store(location: str | Path | Address) -> ReportStore:
+    """Return the store at an address, not opened yet."""
+    address = read_address(location, "reports")
     if address.scheme not in STORES:
         raise no_engine(address)
     return STORES[address.scheme](str(address.path) if address.in_files else address.rest)

@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
 from ...addresses import Address
-from ...databases.failures import Failures, write_patiently
-from ...databases.postgres import CONFLICTS, NO_ANSWER, PostgresPlace, psycopg_driver
+from ...databases.failures import Failures, write_with_retries
+from ...databases.postgres import CONFLICTS, NO_ANSWER, PostgresDatabase, psycopg_driver
 from ...errors import DiscreetError, InvalidInput, UnreadableFile
 from .base import (
+    MAX_REWRITTEN_TRACES,
     NO_DAY,
-    REWRITTEN,
     Batch,
     KeyDays,
     NameTaken,
@@ -21,11 +21,11 @@ from .base import (
     ReportStore,
     StoredCollection,
     StoredToken,
+    batches_to_count,
     decide,
     increments,
     next_horizon,
     refused_keys,
-    stored,
 )
 
 if TYPE_CHECKING:
@@ -37,23 +37,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: The version of the tables.
+#: Version of the tables.
 FORMAT = 3
 
-#: The schema that holds them.
+#: Name of their schema.
 SCHEMA = "discreet_reports"
 
-#: How long one writer waits for another, in seconds.
-PATIENCE = 30
+#: Seconds for which one writer waits for another.
+LOCK_TIMEOUT_SECONDS = 30
 
-#: How long settling waits for others, in seconds: whoever counts waits behind it meanwhile. It is done again soon.
-BRIEFLY = 2
+#: Seconds for which settling waits for others, which block new batches meanwhile. It is repeated soon.
+SETTLE_TIMEOUT_SECONDS = 2
 
 _SETTINGS = {
     "search_path": "pg_catalog",
     "client_encoding": "UTF8",
-    "synchronous_commit": "on",  # what is acknowledged is on the disk, whatever the server's own setting
-    "lock_timeout": f"{PATIENCE}s",
+    "synchronous_commit": "on",  # acknowledged batches are on the disk, whatever the server's setting
+    "lock_timeout": f"{LOCK_TIMEOUT_SECONDS}s",
     "statement_timeout": "0",
     "client_min_messages": "error",
     "bytea_output": "hex",
@@ -66,10 +66,10 @@ _LAYOUT = (
     f"CREATE TABLE {SCHEMA}.mechanisms (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
     'collection text COLLATE "C" NOT NULL, position integer NOT NULL, UNIQUE (collection, position))',
     f"CREATE TABLE {SCHEMA}.counts (mechanism bigint NOT NULL, report bigint NOT NULL, times bigint NOT NULL, "
-    "PRIMARY KEY (mechanism, report)) WITH (fillfactor = 50)",  # room beside each row, which is updated all the time
+    "PRIMARY KEY (mechanism, report)) WITH (fillfactor = 50)",  # free space for rows, which are updated all the time
     f"CREATE TABLE {SCHEMA}.batches (day integer NOT NULL, key bytea NOT NULL, digest bytea NOT NULL, "
     "PRIMARY KEY (day, key))",
-    # batches since the store was settled: the transaction and the place of a row tell when it came
+    # batches since the store was settled: the transaction and the position of a row reveal its time
     f"CREATE TABLE {SCHEMA}.arrivals (LIKE {SCHEMA}.batches INCLUDING ALL)",
     f'CREATE TABLE {SCHEMA}.tokens (name text COLLATE "C" PRIMARY KEY, secret_hash bytea NOT NULL, '
     'granted text NOT NULL, collection text COLLATE "C")',
@@ -78,23 +78,23 @@ _LAYOUT = (
     f"INSERT INTO {SCHEMA}.format VALUES (2)",
 )
 
-#: Statements that turn tables of version 2 into those of version 3. Which days the keys had so far is not known.
+#: Statements that migrate tables of version 2 to version 3. The days of earlier keys are unknown.
 _SINCE_FORMAT_3 = (
-    f"LOCK TABLE {SCHEMA}.format IN EXCLUSIVE MODE",  # of several workers, one does it
+    f"LOCK TABLE {SCHEMA}.format IN EXCLUSIVE MODE",  # one worker does it
     f"ALTER TABLE {SCHEMA}.horizon ADD COLUMN IF NOT EXISTS first integer NOT NULL DEFAULT 0",
     # keys that were refused for their day, and that day
     f"CREATE TABLE IF NOT EXISTS {SCHEMA}.refused (key bytea PRIMARY KEY, day integer NOT NULL)",
     f"UPDATE {SCHEMA}.format SET version = {FORMAT}",
 )
 
-#: The day it is by the server's clock, as an ordinal: workers on several machines agree on it.
-TODAY = "((now() AT TIME ZONE 'UTC')::date - DATE '0001-01-01' + 1)"
+#: SQL of the current day by the server's clock, as an ordinal, on which workers of several machines agree.
+TODAY_SQL = "((now() AT TIME ZONE 'UTC')::date - DATE '0001-01-01' + 1)"
 
 
-#: What the server finds, in words that say what to do.
+#: The server's errors, as messages with advice.
 _FAILURES = Failures(
     unavailable=dict.fromkeys(
-        # 58 and XX: what a server says whose files or shared memory went away with a crash
+        # 58 and XX: errors of a server whose files or shared memory were lost in a crash
         ("08", "57", "53", "58", "XX", "55P03", "25006", "42501", NO_ANSWER),
         ("ended the connection, or refuses it now ({code}).", "Try again."),
     ),
@@ -110,18 +110,18 @@ class PostgresReports(ReportStore):
     """Reports in the schema ``discreet_reports`` of a database: ``postgresql://user@host/study``.
 
     Each group of batches is one transaction. Its traces wait in the table ``arrivals`` until the store is settled.
-    Rows are locked in one order, so that workers never wait in a circle, and a key that another worker is just counting
-    is waited for. A connection that ended is opened again for the next group: whether the group before was counted is
-    then known by its keys.
+    Rows are locked in one order, so that workers cannot deadlock, and a worker waits for a key that another one is
+    counting. A connection that ended is opened again for the next group; the keys of the previous group then show
+    if it was counted.
     """
 
     several_writers: ClassVar[bool] = True
 
     def __init__(self, address: str) -> None:
         self._address = Address("postgresql", address)
-        self._place = PostgresPlace(self._address, _SETTINGS, _FAILURES)
+        self._place = PostgresDatabase(self._address, _SETTINGS, _FAILURES)
         self._writer: Connection | None = None
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -129,16 +129,16 @@ class PostgresReports(ReportStore):
 
     def open(self) -> None:
         driver = psycopg_driver()
-        with self._connected() as connection:
-            found = connection.execute(b"SELECT to_regclass($1) IS NOT NULL", [f"{SCHEMA}.format"]).fetchone()
-            if not (found and found[0]):
-                with suppress(driver.errors.DuplicateSchema, driver.errors.UniqueViolation):  # another worker made it
+        with self._connection() as connection:
+            exists = connection.execute(b"SELECT to_regclass($1) IS NOT NULL", [f"{SCHEMA}.format"]).fetchone()
+            if not (exists and exists[0]):
+                with suppress(driver.errors.DuplicateSchema, driver.errors.UniqueViolation):  # by another worker
                     connection.execute(b"BEGIN")
                     for statement in (*_LAYOUT, *_SINCE_FORMAT_3):
                         connection.execute(statement.encode())
                     connection.execute(f"UPDATE {SCHEMA}.horizon SET first = {NO_DAY}".encode())
                     connection.execute(b"COMMIT")
-        with self._connected() as connection:
+        with self._connection() as connection:
             try:
                 versions = connection.execute(f"SELECT version FROM {SCHEMA}.format".encode()).fetchall()
                 if versions == [(2,)]:
@@ -160,10 +160,10 @@ class PostgresReports(ReportStore):
     def close(self) -> None:
         try:
             if self._writer is not None:
-                with suppress(DiscreetError):  # whoever opens it next settles it
+                with suppress(DiscreetError):  # the next open settles it
                     self.settle()
         finally:
-            with self._turn:
+            with self._lock:
                 self._drop_writer()
 
     # ---------------------------------------------------------------- batches
@@ -174,14 +174,14 @@ class PostgresReports(ReportStore):
     def settle(self) -> None:
         if self._write(_settle):
             driver = psycopg_driver()
-            passing = (driver.errors.InsufficientPrivilege, driver.errors.LockNotAvailable)
-            with self._connected() as connection, suppress(*passing):
-                connection.execute(f"SET lock_timeout = '{BRIEFLY}s'".encode())
-                for table in ("counts", "arrivals"):  # rows as they were before; of batches the server does it in time
+            harmless = (driver.errors.InsufficientPrivilege, driver.errors.LockNotAvailable)
+            with self._connection() as connection, suppress(*harmless):
+                connection.execute(f"SET lock_timeout = '{SETTLE_TIMEOUT_SECONDS}s'".encode())
+                for table in ("counts", "arrivals"):  # removes old row versions; the server vacuums batches itself
                     connection.execute(f"VACUUM {SCHEMA}.{table}".encode())
 
     def key_days(self) -> KeyDays:
-        with self._connected() as connection:
+        with self._connection() as connection:
             return _days(connection)
 
     def forget_keys(self) -> int:
@@ -196,7 +196,7 @@ class PostgresReports(ReportStore):
             _run(connection, "DELETE FROM {}.refused WHERE day < (SELECT day FROM {}.horizon)")
             return sum(
                 _run(connection, f"DELETE FROM {{}}.{table} WHERE day < (SELECT day FROM {{}}.horizon)").rowcount
-                for table in ("arrivals", "batches")  # in the order in which settling locks them
+                for table in ("arrivals", "batches")  # the order in which settling locks them
             )
 
         return self._write(forget)
@@ -208,7 +208,7 @@ class PostgresReports(ReportStore):
         self._write(lambda connection: _run(connection, "UPDATE {}.format SET version = version"))
 
     def histogram(self, mechanism: int) -> dict[int, int]:
-        with self._connected() as connection:
+        with self._connection() as connection:
             sql = "SELECT report, times FROM {}.counts WHERE mechanism = $1"
             return dict(_run(connection, sql, mechanism).fetchall())
 
@@ -223,19 +223,19 @@ class PostgresReports(ReportStore):
             _run(connection, sql, name, mechanisms)
 
         self._write(create)
-        found = self.collection(name)
-        assert found is not None  # nothing is deleted
-        return found
+        collection = self.collection(name)
+        assert collection is not None  # nothing is deleted
+        return collection
 
     def collection(self, name: str) -> StoredCollection | None:
-        with self._connected() as connection:
-            found = _run(connection, "SELECT text FROM {}.collections WHERE name = $1", name).fetchone()
+        with self._connection() as connection:
+            row = _run(connection, "SELECT text FROM {}.collections WHERE name = $1", name).fetchone()
             sql = "SELECT number FROM {}.mechanisms WHERE collection = $1 ORDER BY position"
-            numbers = tuple(row[0] for row in _run(connection, sql, name))
-        return None if found is None else StoredCollection(name, found[0], numbers)
+            numbers = tuple(number for (number,) in _run(connection, sql, name))
+        return None if row is None else StoredCollection(name, row[0], numbers)
 
     def collection_names(self) -> list[str]:
-        with self._connected() as connection:
+        with self._connection() as connection:
             return [row[0] for row in _run(connection, "SELECT name FROM {}.collections ORDER BY name")]
 
     # ---------------------------------------------------------------- tokens
@@ -245,9 +245,9 @@ class PostgresReports(ReportStore):
         self._write(lambda connection: _run(connection, "INSERT INTO {}.tokens VALUES ($1, $2, $3, $4)", *row))
 
     def token(self, name: str) -> StoredToken | None:
-        with self._connected() as connection:
-            found = _run(connection, "SELECT * FROM {}.tokens WHERE name = $1", name).fetchone()
-        return None if found is None else StoredToken(found[0], bytes(found[1]), found[2], found[3])
+        with self._connection() as connection:
+            row = _run(connection, "SELECT * FROM {}.tokens WHERE name = $1", name).fetchone()
+        return None if row is None else StoredToken(row[0], bytes(row[1]), row[2], row[3])
 
     def remove_token(self, name: str) -> bool:
         sql = "DELETE FROM {}.tokens WHERE name = $1"
@@ -256,13 +256,13 @@ class PostgresReports(ReportStore):
     # ---------------------------------------------------------------- connections
 
     def _write(self, step: Callable[[Connection], T]) -> T:
-        """Do a step in a transaction, and return what it returns when it is durable.
+        """Do a step in a transaction, and return its result once it is durable.
 
-        A transaction that the server undid because of another one is done again. Where the connection ended, the step
-        may have been written: whoever asks again is answered by what is there.
+        A transaction that the server rolled back because of another one is repeated. If the connection ended, the step
+        may have been written: a repeated request finds the rows.
         """
-        with self._turn:
-            return write_patiently(lambda: self._try(step))
+        with self._lock:
+            return write_with_retries(lambda: self._try(step))
 
     def _try(self, step: Callable[[Connection], T]) -> T:
         if self._writer is None:
@@ -270,20 +270,20 @@ class PostgresReports(ReportStore):
         try:
             with self._place.withheld(self.name):
                 self._writer.execute(b"BEGIN ISOLATION LEVEL READ COMMITTED")
-                made = step(self._writer)
+                result = step(self._writer)
                 self._writer.execute(b"COMMIT")
         except BaseException:
             self._drop_writer()
             raise
-        return made
+        return result
 
     def _drop_writer(self) -> None:
         if self._writer is not None:
-            self._writer.close()  # undoes an open transaction
+            self._writer.close()  # rolls back an open transaction
             self._writer = None
 
-    def _connected(self) -> AbstractContextManager[Connection]:
-        """A connection for one look."""
+    def _connection(self) -> AbstractContextManager[Connection]:
+        """Return a connection for one read."""
         return self._place.connected(self.name)
 
 
@@ -293,87 +293,87 @@ def _run(connection: Connection, sql: str, *values: object) -> Cursor:
 
 def _days(connection: Connection, lock: str = "") -> KeyDays:
     """Return the days by which keys are judged, by the server's clock."""
-    found = _run(connection, f"SELECT day, first, {TODAY} FROM {{}}.horizon {lock}").fetchone()
-    return KeyDays(*(found or (0, 0, 0)))
+    row = _run(connection, f"SELECT day, first, {TODAY_SQL} FROM {{}}.horizon {lock}").fetchone()
+    return KeyDays(*(row or (0, 0, 0)))
 
 
 def _locked_days(connection: Connection, batches: Sequence[Batch]) -> KeyDays:
-    """Return the days, with their row locked until the end: keys are not forgotten meanwhile.
+    """Return the days, with their row locked until the end, so that no keys are forgotten meanwhile.
 
-    Whoever refuses a key for its day, or counts one of an earlier day than any before, has the row alone: otherwise
-    another worker could count the key that is being refused.
+    A transaction that refuses a key for its day, or counts one of an earlier day than any before, locks the row
+    exclusively: otherwise another worker could count the key that is being refused.
     """
     days = _days(connection)
 
     def needs_row(day: int) -> bool:
-        judged = days.judge(day)
-        return day < days.first if judged is Outcome.STORED else judged is Outcome.WRONG_DAY and day >= days.horizon
+        outcome = days.judge(day)
+        return day < days.first if outcome is Outcome.STORED else outcome is Outcome.WRONG_DAY and day >= days.horizon
 
-    return _days(connection, "FOR UPDATE" if any(needs_row(one.day) for one in batches) else "FOR SHARE")
+    return _days(connection, "FOR UPDATE" if any(needs_row(batch.day) for batch in batches) else "FOR SHARE")
 
 
 def _add(connection: Connection, batches: Sequence[Batch]) -> list[Outcome]:
-    """Count a group in the transaction that is open."""
+    """Count a group in the open transaction."""
     days = _locked_days(connection, batches)
-    _run(connection, "LOCK TABLE {}.arrivals IN ROW EXCLUSIVE MODE")  # nor does a trace move
+    _run(connection, "LOCK TABLE {}.arrivals IN ROW EXCLUSIVE MODE")  # so that settling moves no trace meanwhile
     sql = "SELECT key FROM {}.refused WHERE key = ANY ($1::bytea[])"
-    refused = {bytes(row[0]) for row in _run(connection, sql, [one.key for one in batches])}
-    alone = stored(batches, decide(batches, {}, refused, days))  # of this group, each key once
-    columns = [[one.day for one in alone], [one.key for one in alone], [one.digest for one in alone]]
+    refused = {bytes(row[0]) for row in _run(connection, sql, [batch.key for batch in batches])}
+    fresh = batches_to_count(batches, decide(batches, {}, refused, days))  # each key of the group once
+    columns = [[batch.day for batch in fresh], [batch.key for batch in fresh], [batch.digest for batch in fresh]]
     sql = (
         "INSERT INTO {}.arrivals SELECT * FROM unnest($1::integer[], $2::bytea[], $3::bytea[]) AS o (day, key, digest) "
         "WHERE NOT EXISTS (SELECT FROM {}.batches b WHERE b.day = o.day AND b.key = o.key) "
         "ON CONFLICT DO NOTHING RETURNING key"
     )
     new = {bytes(row[0]) for row in _run(connection, sql, *columns)}
-    judged = zip(batches, decide(batches, {}, (), days), strict=True)
-    old = [one for one in alone if one.key not in new] + [one for one, made in judged if made is Outcome.WRONG_DAY]
-    known: dict[bytes, bytes] = {}
+    by_day = zip(batches, decide(batches, {}, (), days), strict=True)
+    old = [b for b in fresh if b.key not in new] + [b for b, outcome in by_day if outcome is Outcome.WRONG_DAY]
+    digests: dict[bytes, bytes] = {}
     if old:
         sql = " UNION ALL ".join(
             f"SELECT b.key, b.digest FROM {{}}.{table} b JOIN unnest($1::integer[], $2::bytea[]) AS o (day, key) "
             "ON b.day = o.day AND b.key = o.key"
             for table in ("batches", "arrivals")
         )
-        rows = _run(connection, sql, [one.day for one in old], [one.key for one in old])
-        known = {bytes(key): bytes(digest) for key, digest in rows}
-    outcomes = decide(batches, known, refused, days)
-    counted = stored(batches, outcomes)
-    first = min((one.day for one in counted), default=NO_DAY)
+        rows = _run(connection, sql, [batch.day for batch in old], [batch.key for batch in old])
+        digests = {bytes(key): bytes(digest) for key, digest in rows}
+    outcomes = decide(batches, digests, refused, days)
+    accepted = batches_to_count(batches, outcomes)
+    first = min((batch.day for batch in accepted), default=NO_DAY)
     if first < days.first:
         _run(connection, "UPDATE {}.horizon SET first = least(first, $1)", first)
-    never = refused_keys(batches, outcomes, days.horizon)
-    if never:
+    rejected = refused_keys(batches, outcomes, days.horizon)
+    if rejected:
         sql = "INSERT INTO {}.refused SELECT * FROM unnest($1::bytea[], $2::integer[]) ON CONFLICT DO NOTHING"
-        _run(connection, sql, *map(list, zip(*never, strict=True)))
-    added = increments(counted)
-    if added:
+        _run(connection, sql, *map(list, zip(*rejected, strict=True)))
+    additions = increments(accepted)
+    if additions:
         sql = (
             "INSERT INTO {}.counts AS c SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) "
             "ON CONFLICT (mechanism, report) DO UPDATE SET times = c.times + excluded.times"
         )
-        _run(connection, sql, *map(list, zip(*added, strict=True)))
+        _run(connection, sql, *map(list, zip(*additions, strict=True)))
     return outcomes
 
 
 def _settle(connection: Connection) -> bool:
-    """Write anew what came in, in the transaction that is open; says whether there was anything."""
-    _run(connection, f"SET LOCAL lock_timeout = '{BRIEFLY}s'")
-    # waits for the groups that are being counted; the next ones wait for this
+    """Rewrite what arrived, in the open transaction; return False if nothing did."""
+    _run(connection, f"SET LOCAL lock_timeout = '{SETTLE_TIMEOUT_SECONDS}s'")
+    # wait for the groups that are being counted; the next ones wait for this
     _run(connection, "LOCK TABLE {}.arrivals IN SHARE ROW EXCLUSIVE MODE")
     if _run(connection, "SELECT FROM {}.arrivals LIMIT 1").fetchone() is None:
         return False
     sql = "SELECT count(*) FROM (SELECT FROM {}.batches LIMIT $1) AS t"
-    (rows,) = _run(connection, sql, REWRITTEN + 1).fetchone() or (0,)
-    moved = "moved AS (DELETE FROM {}.arrivals RETURNING day, key, digest)"
-    if rows <= REWRITTEN:
+    (rows,) = _run(connection, sql, MAX_REWRITTEN_TRACES + 1).fetchone() or (0,)
+    arrivals = "moved AS (DELETE FROM {}.arrivals RETURNING day, key, digest)"
+    if rows <= MAX_REWRITTEN_TRACES:
         _run(
             connection,
-            f"WITH {moved}, old AS (DELETE FROM {{}}.batches RETURNING day, key, digest) INSERT INTO {{}}.batches "
+            f"WITH {arrivals}, old AS (DELETE FROM {{}}.batches RETURNING day, key, digest) INSERT INTO {{}}.batches "
             "SELECT * FROM (SELECT * FROM moved UNION ALL SELECT * FROM old) AS t ORDER BY key",
         )
     else:
-        _run(connection, f"WITH {moved} INSERT INTO {{}}.batches SELECT * FROM moved ORDER BY key")
+        _run(connection, f"WITH {arrivals} INSERT INTO {{}}.batches SELECT * FROM moved ORDER BY key")
     _run(
         connection,
         "WITH old AS (DELETE FROM {}.counts RETURNING mechanism, report, times) "

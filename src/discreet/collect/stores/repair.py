@@ -1,4 +1,4 @@
-"""Taking keys again that a store refuses because a clock was wrong."""
+"""Repair of a store that refuses keys because a clock was wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .opening import report_store
 
 
 class Repair(NamedTuple):
-    """The first day whose keys a store took before a repair, and the one since."""
+    """The first day whose keys a store accepts, before and after a repair."""
 
     before: date
     after: date
@@ -22,28 +22,28 @@ class Repair(NamedTuple):
         """Return the repair in words."""
         if self.after >= self.before:
             return "Nothing to repair: this store refuses no key because of a wrong clock."
-        return f"Keys are taken from {self.after} on; before, they were taken from {self.before} on."
+        return f"Keys are accepted from {self.after} on; before, they were accepted from {self.before} on."
 
 
 def repair(store: str | Path, counted_until: str | date | None = None) -> Repair:
-    """Take keys again that are refused because an earlier version of the service once ran with its clock ahead.
+    """Accept keys again that are refused because an earlier version of the service once ran with its clock ahead.
 
-    That service forgot all traces of batches up to some day to come, and refuses keys up to that day since. Which of
-    them it had counted is not known. But it had counted none of a later day than the one after the last day on which
-    it counted anything: from there on keys are safe, and are taken again. Nothing is counted twice.
+    That service forgot all traces of batches up to a future day, and has refused keys up to that day since. Nobody
+    knows which of them it had counted. But it counted no key whose day is more than one day after its last day of
+    counting: later keys are safe, and are accepted again. Nothing is counted twice.
 
     Parameters
     ----------
     store
         The address of the store. A SQLite store must not be in use meanwhile.
     counted_until
-        The last day on which reports were counted ("2026-11-16"); today if you do not know. Keys of that day and of
+        The last day on which reports were counted ("2026-11-16"); today if unknown. Keys of that day and of
         the next one stay refused.
 
     Examples
     --------
     >>> repair("reports.db", "2026-11-16").describe()  # doctest: +SKIP
-    'Keys are taken from 2026-11-18 on; before, they were taken from 2027-11-03 on.'
+    'Keys are accepted from 2026-11-18 on; before, they were accepted from 2027-11-03 on.'
     """
     day = None
     if counted_until is not None:
@@ -53,19 +53,19 @@ def repair(store: str | Path, counted_until: str | date | None = None) -> Repair
     address = read_address(store, "reports")
     if address.in_files and not address.path.exists():
         raise UnreadableFile(f"there is no store {address.path}.")
-    place = report_store(address)
-    place.open()
+    opened_store = report_store(address)
+    opened_store.open()
     try:
-        days = place.key_days()
+        days = opened_store.key_days()
         if day is not None and day > days.clock:
             raise InvalidInput.must_be("counted_until", f"today ({_date(days.clock)}) or before", counted_until)
-        if not days.is_spoilt:  # what it refuses was counted and forgotten in its time
+        if not days.is_spoilt:  # it refuses only keys whose traces were forgotten in time
             return Repair(_date(days.horizon), _date(days.horizon))
         after = max(days.clock - KEY_DAYS - 1, (days.clock if day is None else day) + MAX_DAYS_AHEAD + 1)
-        place.lower_horizon(after)
+        opened_store.lower_horizon(after)
         return Repair(_date(days.horizon), _date(after))
     finally:
-        place.close()
+        opened_store.close()
 
 
 def _date(day: int) -> date:

@@ -110,19 +110,19 @@ class CountedTable(Source):
 
     def copy(self, engine: duckdb.DuckDBPyConnection, name: str, columns: Sequence[str], *, empty: bool) -> None:
         """Copy these columns into a table of an engine: all rows, or none of them."""
-        chosen = {column: self._columns[column] for column in columns}
-        streamed = [one.place for one in chosen.values() if one.read is not None]
+        columns_to_copy = {column: self._columns[column] for column in columns}
+        places = [one.place for one in columns_to_copy.values() if one.read is not None]
         reads = [
-            f"{'CAST(NULL AS VARCHAR)' if one.read is None else one.read.format(f'c{streamed.index(one.place)}')} "
+            f"{'CAST(NULL AS VARCHAR)' if one.read is None else one.read.format(f'c{places.index(one.place)}')} "
             f"AS {quoted(column)}"
-            for column, one in chosen.items()
+            for column, one in columns_to_copy.items()
         ]
         rows = f"range({0 if empty else self._memory.size()})"
-        if streamed:
+        if places:
             rows = "given"
-            engine.register(rows, self._memory.stream(streamed, empty=empty))
+            engine.register(rows, self._memory.stream(places, empty=empty))
         engine.execute(f"CREATE TABLE {name} AS SELECT {', '.join(reads) or '0'} FROM {rows}")
-        if streamed:
+        if places:
             engine.unregister(rows)
 
 
@@ -189,10 +189,10 @@ def _own_names(names: Sequence[Any]) -> list[str]:
                 "Rename them: df.columns = ['person', 'site'].",
             )
     times = Counter(name.casefold() for name in names)
-    shared = [name for name in names if times[name.casefold()] > 1]
-    if shared:
+    shared_names = [name for name in names if times[name.casefold()] > 1]
+    if shared_names:
         raise InvalidInput(
-            f"several columns are called {shared[0]!r}(ignoring case), so that a question could mean either.",
+            f"several columns are called {shared_names[0]!r}(ignoring case), so that a question could mean either.",
             "Rename or drop all but one.",
         )
     return list(names)
@@ -221,9 +221,9 @@ def _stored_types(table: TableInMemory, places: Sequence[int]) -> dict[int, str]
     try:
         with open_engine() as engine:
             engine.register("given", table.stream(places, empty=True))
-            described = engine.execute("DESCRIBE SELECT * FROM given").fetchall()
+            rows = engine.execute("DESCRIBE SELECT * FROM given").fetchall()
     except Exception:
         if len(places) == 1:
             return {}
         return {place: kind for one in places for place, kind in _stored_types(table, [one]).items()}
-    return {place: row[1] for place, row in zip(places, described, strict=True)}
+    return {place: row[1] for place, row in zip(places, rows, strict=True)}

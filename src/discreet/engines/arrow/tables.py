@@ -118,15 +118,15 @@ class _ArrowTable(TableInMemory):
         return int(self._table.num_rows)
 
     def stream(self, places: Sequence[int], *, empty: bool) -> RowStream:
-        chosen = self._table.select(list(places))
-        return _arrow_rows([chosen.column(place) for place in range(len(places))], empty=empty)
+        part = self._table.select(list(places))
+        return _arrow_rows([part.column(place) for place in range(len(places))], empty=empty)
 
 
 def _arrow_rows(columns: Sequence[Any], *, empty: bool) -> RowStream:
     import pyarrow
 
-    mended = [column.slice(0, 0) if empty else _mended(column) for column in columns]
-    return RowStream(pyarrow.table(mended, names=[f"c{place}" for place in range(len(columns))]))
+    valid_columns = [column.slice(0, 0) if empty else _mended(column) for column in columns]
+    return RowStream(pyarrow.table(valid_columns, names=[f"c{place}" for place in range(len(columns))]))
 
 
 def _mended(column: Any) -> Any:
@@ -174,8 +174,8 @@ class _PolarsFrame(TableInMemory):
 
     def stream(self, places: Sequence[int], *, empty: bool) -> RowStream:
         names = self._table.columns
-        chosen = self._table.select([names[place] for place in places])
-        return RowStream((chosen.clear() if empty else chosen).rename(lambda name: f"c{chosen.columns.index(name)}"))
+        part = self._table.select([names[place] for place in places])
+        return RowStream((part.clear() if empty else part).rename(lambda name: f"c{part.columns.index(name)}"))
 
 
 # ------------------------------------------------------------------------------------------------ pandas

@@ -162,8 +162,8 @@ def _declared_rows(
             keys.append(f"x{j}")
             codes.append(f"(CAST(k{j} AS BIGINT) - ({span[0]}))" if span[0] else f"CAST(k{j} AS BIGINT)")
         elif kind == "text" and None not in values and len(values) <= _MAX_ENUM_VALUES:
-            listed = ", ".join(DUCKDB.text(str(value)) for value in listed_values(values))
-            read = f"TRY_CAST({read} AS ENUM ({listed}))"
+            enum_values = ", ".join(DUCKDB.text(str(value)) for value in listed_values(values))
+            read = f"TRY_CAST({read} AS ENUM ({enum_values}))"
             tests += [f"x{j} IS NOT NULL"] if other is None else []
             keys.append(f"x{j}")
             code = f"CAST(enum_code(k{j}) AS BIGINT)"

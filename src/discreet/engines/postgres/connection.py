@@ -44,7 +44,7 @@ _SETTINGS = {
     "enable_indexonlyscan": "off",
     "enable_bitmapscan": "off",
     "enable_seqscan": "on",
-    # how long it takes, and what is said meanwhile
+    # duration and messages
     "jit": "off",
     "work_mem": "256MB",
     "lock_timeout": "10s",

@@ -16,9 +16,10 @@ import numpy as np
 
 from ...exact.arrays import IntArray
 from ..base import ROW, Counting, DiscoveredGroups, Discovering
-from ..bounding import add_chosen, choose_in_sets, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
+from ..bounding import choose_in_sets, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
+from ..counted_cells import counts_of_cells
 from ..discovering import discovered_groups, groups_sql
-from ..grouping import add_rows, rows_by_group, rows_of_people
+from ..grouping import rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from .dialect import PostgresDialect
 
@@ -71,17 +72,7 @@ def count(
     """
     sql, values = statement(counting, table, kinds, dialect)
     cells = connection.execute(sql.encode(), values, binary=True).fetchall()
-    counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
-    if not cells:
-        return counts
-    columns = list(np.array(cells, dtype=np.int64).T)
-    if counting.unit == ROW:
-        add_rows(counts, counting, *columns)
-    elif fits_in_a_word(counting):
-        add_chosen(counts, counting, choose_in_sets(counting, *columns))
-    else:
-        add_chosen(counts, counting, (columns[0], columns[1]))
-    return counts
+    return counts_of_cells(cells, counting, choose_in_sets)
 
 
 def statement(

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from decimal import Context
 from typing import ClassVar
 
-from ...errors import InvalidInput, Unsupported
+from ...errors import Unsupported
 from ...questions.expressions import INTEGERS, KINDS, LARGEST_WHOLE, READINGS
 from ...sources.sql import quoted, text_literal
 from ..base import HASH_DIGITS
 from ..columns import DECIMAL, TIMESTAMPTZ
 from ..dialect import Dialect
+from ..readings import boolean_sql, lower_case_operands, refuse_text_of_numbers
 
 #: Decimals from which a conversion to double overflows to infinity, or underflows to zero.
 _TOO_LARGE = str(2**1024 - 2**970)
@@ -59,11 +60,7 @@ class PostgresDialect(Dialect):
         return f"CAST({text_literal(digits)} AS float8)"
 
     def as_text(self, expression: str, kind: str) -> str:
-        if kind == "number":
-            raise InvalidInput(
-                f"{expression} holds floating-point numbers, whose text differs from engine to engine (50, 50.0).",
-                "Compare it with a number.",
-            )
+        refuse_text_of_numbers(expression, kind)
         if kind == "date":
             return f"(replace(CAST({expression} AS text), ' BC', ' (BC)') COLLATE \"C\")"
         if kind == "timestamp":
@@ -79,7 +76,7 @@ class PostgresDialect(Dialect):
         if kind in ("date", "timestamp", TIMESTAMPTZ):
             return f"CAST(NULL AS {_SQL_TYPES[type_]})"
         if type_ == "BOOLEAN":
-            return _as_boolean(expression, kind)
+            return boolean_sql(expression, kind)
         return _as_double(expression, kind) if type_ == "DOUBLE" else _as_whole(expression, kind, type_)
 
     def whole_number(self, column: str, kind: str) -> str:
@@ -101,10 +98,7 @@ class PostgresDialect(Dialect):
         )
 
     def compare(self, left: str, operator: str, right: str) -> str:
-        if "ILIKE" in operator:
-            like = operator.replace("ILIKE", "LIKE")
-            return f"{self.function('LOWER', left)} {like} {self.function('LOWER', right)}"
-        return super().compare(left, operator, right)
+        return super().compare(*lower_case_operands(self, left, operator, right))
 
     def function(self, name: str, text: str) -> str:
         if name == "TRIM":
@@ -181,17 +175,6 @@ def _whole_of_decimal(x: str) -> str:
 
 def _as_text_of_double(value: int) -> str:
     return f"CAST('{float(value)!r}' AS float8)"
-
-
-def _as_boolean(x: str, kind: str) -> str:
-    if kind == "boolean":
-        return x
-    if kind == "text":
-        return (
-            f"CASE WHEN lower({x}) IN ('true', 't', '1', 'yes', 'y') THEN TRUE "
-            f"WHEN lower({x}) IN ('false', 'f', '0', 'no', 'n') THEN FALSE END"
-        )
-    return f"({x} <> 0)"
 
 
 def _as_moment(x: str, kind: str, type_: str) -> str:

@@ -13,9 +13,10 @@ import numpy as np
 
 from ...exact.arrays import IntArray
 from ..base import ROW, Counting, DiscoveredGroups, Discovering
-from ..bounding import Chosen, add_chosen, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
+from ..bounding import Chosen, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
+from ..counted_cells import counts_of_cells
 from ..discovering import discovered_groups, groups_sql
-from ..grouping import add_rows, rows_by_group, rows_of_people
+from ..grouping import rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from .dialect import SPARK
 from .plans import examine
@@ -39,18 +40,8 @@ def count(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> IntA
     kinds
         The kind of each column in the dialect.
     """
-    counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
-    cells = query(rows, counting, kinds).collect()
-    if not cells:
-        return counts
-    columns = list(np.array([tuple(row) for row in cells], dtype=np.int64).T)  # of rows as they are it takes long
-    if counting.unit == ROW:
-        add_rows(counts, counting, *columns)
-    elif fits_in_a_word(counting):
-        add_chosen(counts, counting, _numbers_of_bits(counting, *columns))
-    else:
-        add_chosen(counts, counting, (columns[0], columns[1]))
-    return counts
+    cells = [tuple(row) for row in query(rows, counting, kinds).collect()]  # NumPy reads tuples faster than rows
+    return counts_of_cells(cells, counting, _numbers_of_bits)
 
 
 def discover(rows: DataFrame, counting: Discovering, kinds: Mapping[str, str]) -> DiscoveredGroups:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from ...errors import InvalidInput
 from ...questions.expressions import INTEGERS, KINDS, LARGEST_WHOLE, READINGS
 from ..base import HASH_DIGITS
 from ..case_mapping import case_mapping
 from ..columns import DECIMAL, TIMESTAMPTZ
 from ..dialect import Dialect
+from ..readings import boolean_sql, lower_case_operands, refuse_text_of_numbers
 
 _NUMBER = r"\\A *[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)? *\\z"
 _DAY = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
@@ -50,11 +50,7 @@ class SparkDialect(Dialect):
         return f"CAST('{digits}' AS DOUBLE)"
 
     def as_text(self, expression: str, kind: str) -> str:
-        if kind == "number":
-            raise InvalidInput(
-                f"{expression} holds floating-point numbers, whose text differs from engine to engine (50, 50.0).",
-                "Compare it with a number.",
-            )
+        refuse_text_of_numbers(expression, kind)
         if kind == "text":
             return f"make_valid_utf8({expression})"
         if kind == TIMESTAMPTZ:
@@ -71,7 +67,7 @@ class SparkDialect(Dialect):
         if kind in ("date", "timestamp", TIMESTAMPTZ):
             return f"CAST(NULL AS {_SQL_TYPES[type_]})"
         if type_ == "BOOLEAN":
-            return _as_boolean(expression, kind)
+            return boolean_sql(expression, kind)
         return _as_double(expression, kind) if type_ == "DOUBLE" else _as_whole(expression, kind, type_)
 
     def whole_number(self, column: str, kind: str) -> str:
@@ -91,10 +87,7 @@ class SparkDialect(Dialect):
         return f"(bit_count(CASE WHEN {test} THEN 1 ELSE 0 END) = 1)"
 
     def compare(self, left: str, operator: str, right: str) -> str:
-        if "ILIKE" in operator:
-            like = operator.replace("ILIKE", "LIKE")
-            return f"{self.function('LOWER', left)} {like} {self.function('LOWER', right)}"
-        return super().compare(left, operator, right)
+        return super().compare(*lower_case_operands(self, left, operator, right))
 
     def function(self, name: str, text: str) -> str:
         if name == "TRIM":
@@ -155,17 +148,6 @@ def _as_whole(x: str, kind: str, type_: str) -> str:
     if type_ == "BIGINT":
         return whole
     return f"CASE WHEN {whole} BETWEEN {-INTEGERS[type_]} AND {INTEGERS[type_] - 1} THEN {whole} END"
-
-
-def _as_boolean(x: str, kind: str) -> str:
-    if kind == "boolean":
-        return x
-    if kind == "text":
-        return (
-            f"CASE WHEN lower({x}) IN ('true', 't', '1', 'yes', 'y') THEN TRUE "
-            f"WHEN lower({x}) IN ('false', 'f', '0', 'no', 'n') THEN FALSE END"
-        )
-    return f"({x} <> 0)"
 
 
 def _as_moment(x: str, kind: str, type_: str) -> str:

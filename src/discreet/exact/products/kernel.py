@@ -17,8 +17,8 @@ from ..bits import Bits
 from ..sampling import Sampler
 from ..tables import Table, refuse_large
 
-#: A part with at most so many places is multiplied as a matrix; a larger one by its structure, row by row.
-DENSE_PLACES = 1 << 20
+#: Maximum number of entries of a part that is multiplied as a matrix; a larger one uses its structure, row by row.
+MAX_DENSE_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Product(Kernel):
     parts
         The kernels, with finitely many truths and reports each.
     sizes
-        For each of them, how many truths and how many reports it has.
+        The numbers of truths and of reports of each kernel.
     """
 
     parts: tuple[Kernel, ...]
@@ -40,27 +40,27 @@ class Product(Kernel):
 
     @property
     def truths(self) -> tuple[int, ...]:
-        """How many truths each part has."""
+        """The number of truths of each part."""
         return tuple(size for size, _ in self.sizes)
 
     @property
     def reports(self) -> tuple[int, ...]:
-        """How many reports each part has."""
+        """The number of reports of each part."""
         return tuple(size for _, size in self.sizes)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many truths and reports there are."""
+        """The numbers of truths and of reports."""
         return prod(self.truths), prod(self.reports)
 
-    def places(self, truths: Array, reports: Array) -> Iterator[tuple[Kernel, IntArray, IntArray]]:
-        """Each part, with the numbers of its truths and of its reports."""
+    def split(self, truths: Array, reports: Array) -> Iterator[tuple[Kernel, IntArray, IntArray]]:
+        """Yield each part, with the indices of its truths and of its reports."""
         yield from zip(
             self.parts, np.unravel_index(truths, self.truths), np.unravel_index(reports, self.reports), strict=True
         )
 
     def probability(self, i: int, j: int) -> Fraction:
-        parts = self.places(np.asarray(i), np.asarray(j))
+        parts = self.split(np.asarray(i), np.asarray(j))
         return prod((one.probability(int(x), int(y)) for one, x, y in parts), start=Fraction(1))
 
     def table(self) -> Table:
@@ -72,29 +72,29 @@ class Product(Kernel):
         return reduce(lambda a, b: np.asarray(np.kron(a, b)), (one.matrix() for one in self.parts))
 
     def forward(self, distribution: FloatArray) -> FloatArray:
-        found = np.asarray(distribution, float).reshape(self.truths)
+        product = np.asarray(distribution, float).reshape(self.truths)
         for axis, (one, size) in enumerate(zip(self.parts, self.sizes, strict=True)):
-            if prod(size) <= DENSE_PLACES:
-                found = np.moveaxis(np.moveaxis(found, axis, -1) @ one.matrix(), -1, axis)
+            if prod(size) <= MAX_DENSE_ENTRIES:
+                product = np.moveaxis(np.moveaxis(product, axis, -1) @ one.matrix(), -1, axis)
             else:
-                found = _by_rows(one.forward, found, axis)
-        return found.ravel()
+                product = _by_rows(one.forward, product, axis)
+        return product.ravel()
 
     def backward(self, values: FloatArray) -> FloatArray:
-        found = np.asarray(values, float).reshape(self.reports)
+        product = np.asarray(values, float).reshape(self.reports)
         for axis, (one, size) in enumerate(zip(self.parts, self.sizes, strict=True)):
-            if prod(size) <= DENSE_PLACES:
-                found = np.moveaxis(np.moveaxis(found, axis, -1) @ one.matrix().T, -1, axis)
+            if prod(size) <= MAX_DENSE_ENTRIES:
+                product = np.moveaxis(np.moveaxis(product, axis, -1) @ one.matrix().T, -1, axis)
             else:
-                found = _by_rows(one.backward, found, axis)
-        return found.ravel()
+                product = _by_rows(one.backward, product, axis)
+        return product.ravel()
 
     def block(self, truths: IntArray, reports: IntArray) -> FloatArray:
-        """The parts' probabilities, each worked out once for every truth and report of the part, multiplied."""
+        """Return the products of the parts' probabilities, each computed once per truth and report of the part."""
         chances = np.ones((len(truths), len(reports)))
-        for part, own, reported in self.places(truths, reports):
-            rows, row = np.unique(own, return_inverse=True)
-            columns, column = np.unique(reported, return_inverse=True)
+        for part, part_truths, part_reports in self.split(truths, reports):
+            rows, row = np.unique(part_truths, return_inverse=True)
+            columns, column = np.unique(part_reports, return_inverse=True)
             chances *= part.block(rows, columns)[np.ix_(row, column)]
         return chances
 
@@ -111,7 +111,7 @@ class Product(Kernel):
         return any(part.is_constant for part in self.parts)
 
     def reports_fill(self, size: int | None, ends: Ends | None) -> bool:
-        return False  # files keep the parts of a product, never its own kernel
+        return False  # files hold the parts of a product, never its kernel
 
     def sampler(self) -> Sampler:
         return _ProductSampler(self)
@@ -125,14 +125,14 @@ class Product(Kernel):
 
 
 def _by_rows(apply: Callable[[FloatArray], FloatArray], values: FloatArray, axis: int) -> FloatArray:
-    """A product with a kernel along one axis."""
-    moved = np.moveaxis(values, axis, -1)
-    rows = np.stack([apply(row) for row in np.ascontiguousarray(moved).reshape(-1, moved.shape[-1])])
-    return np.moveaxis(rows.reshape(*moved.shape[:-1], -1), -1, axis)
+    """Return the product with a kernel along one axis."""
+    last = np.moveaxis(values, axis, -1)
+    rows = np.stack([apply(row) for row in np.ascontiguousarray(last).reshape(-1, last.shape[-1])])
+    return np.moveaxis(rows.reshape(*last.shape[:-1], -1), -1, axis)
 
 
 def _table_of_two(first: Table, second: Table) -> Table:
-    """Every weight of the one times every weight of the other: no place is looked at twice."""
+    """Return the table of all products of a weight of the one and a weight of the other."""
     palette = [a * b for a in first.palette for b in second.palette]
     codes = first.codes[:, None, :, None].astype(np.int64) * len(second.palette) + second.codes[None, :, None, :]
     rows, columns = first.shape[0] * second.shape[0], first.shape[1] * second.shape[1]
@@ -140,7 +140,7 @@ def _table_of_two(first: Table, second: Table) -> Table:
 
 
 class _ProductSampler:
-    """Draws each part's report with bits of its own."""
+    """The sampler of a product: each part's report with separate bits."""
 
     def __init__(self, kernel: Product) -> None:
         self._truths, self._reports = kernel.truths, kernel.reports
@@ -148,12 +148,12 @@ class _ProductSampler:
 
     def draw(self, truths: Array, bits: Bits) -> Array:
         split = np.unravel_index(truths.astype(np.int64, copy=False), self._truths)
-        drawn = [one.draw(x, bits.part(k)) for k, (one, x) in enumerate(zip(self._samplers, split, strict=True))]
-        return np.asarray(np.ravel_multi_index(tuple(y.astype(np.int64) for y in drawn), self._reports))
+        reports = [one.draw(x, bits.part(k)) for k, (one, x) in enumerate(zip(self._samplers, split, strict=True))]
+        return np.asarray(np.ravel_multi_index(tuple(y.astype(np.int64) for y in reports), self._reports))
 
     def draw_one(self, truth: int, bits: Bits) -> int:
         split = np.unravel_index(truth, self._truths)
-        drawn = [
+        reports = [
             one.draw_one(int(x), bits.part(k)) for k, (one, x) in enumerate(zip(self._samplers, split, strict=True))
         ]
-        return int(np.ravel_multi_index(tuple(drawn), self._reports))
+        return int(np.ravel_multi_index(tuple(reports), self._reports))

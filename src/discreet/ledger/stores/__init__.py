@@ -1,1 +1,1 @@
-"""Where ledgers are kept: what a store must provide, and one module for each kind of store."""
+"""Stores of ledgers: the interface, and one module for each kind of database."""

@@ -1,7 +1,7 @@
-"""What a ledger needs of a database.
+"""The interface between a ledger and a database.
 
-A store keeps four things, and only ever adds to them: numbered events, the contents they name by digest, the ledger's
-secret key, and the place of every recorded answer by the key of its question.
+A store keeps four things, and only adds to them: numbered events, the contents they name by digest, the ledger's secret
+key, and the number of the event that answers each question.
 """
 
 from __future__ import annotations
@@ -13,139 +13,138 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
-from ...databases.failures import write_patiently
-from ...sources.packed import TooLarge, unpack_zlib
-from ..chain import Row, digest_of
+from ...databases.failures import write_with_retries
+from ...sources.packed import UnpackedTooLarge, unpack_zlib
+from ..chain import EventRow, digest_of
 
 T = TypeVar("T")
 
-#: The largest content that is unpacked, in bytes: far above that of any release, whatever a ledger says it holds.
+#: Maximum size of unpacked content in bytes, far above that of any release; larger claims are not believed.
 MAX_CONTENT_BYTES = 2**31
 
 
-class Session(ABC):
-    """One transaction on a store. All that is read in it belongs to one moment."""
+class StoreSession(ABC):
+    """A transaction on a store. All its reads see one moment."""
 
     @abstractmethod
-    def rows(self, first: int = 1, last: int | None = None) -> list[Row]:
-        """The events from one number to another, both included, in order; by default all of them."""
+    def rows(self, first: int = 1, last: int | None = None) -> list[EventRow]:
+        """Return the events from ``first`` to ``last`` (inclusive), in order; by default all."""
 
     @abstractmethod
     def last_number(self) -> int:
-        """The largest number of an event; 0 if there is none. Found without reading the others."""
+        """Return the largest number of an event, without reading the others; 0 in an empty store."""
 
     @abstractmethod
-    def append(self, row: Row) -> None:
-        """Add an event; a number or a hash that is there already is refused."""
+    def append(self, row: EventRow) -> None:
+        """Add an event; refuse an existing number or hash."""
 
     @abstractmethod
     def record_answer(self, key: str, number: int) -> None:
-        """Remember which event answers a question, to find it again; a key that is there already is refused."""
+        """Record which event answers a question; refuse an existing key."""
 
     @abstractmethod
     def answer_number(self, key: str) -> int | None:
-        """The event that answers a question; None if there is none. Found without reading the others."""
+        """Return the number of the event that answers a question, without reading the others, or None."""
 
     @abstractmethod
     def answer_count(self) -> int:
-        """How many questions are answered."""
+        """Return the number of answered questions."""
 
     @abstractmethod
     def answer_numbers(self) -> dict[str, int]:
-        """Every answered question and the event that answers it."""
+        """Return the number of the answering event, by the key of its question."""
 
     @abstractmethod
     def put_content(self, digest: str, size: int, packed: bytes) -> None:
-        """Keep compressed bytes under their digest; one that is there already is left as it is."""
+        """Keep compressed bytes under their digest; an existing entry stays."""
 
     @abstractmethod
     def get_content(self, digest: str) -> tuple[object, object] | None:
-        """The size and the compressed bytes under a digest, unchecked; None if there are none."""
+        """Return the size and the compressed bytes under a digest, unchecked, or None."""
 
     @abstractmethod
     def secret(self) -> bytes:
-        """The secret key; empty if there is none."""
+        """Return the secret key; empty if the store has none."""
 
     def keep(self, content: bytes) -> str:
-        """Keep a request or an answer; returns its digest, by which an event names it."""
+        """Keep a request or an answer; return its digest, by which an event names it."""
         digest = digest_of(content)
         self.put_content(digest, len(content), zlib.compress(content))
         return digest
 
     def content(self, digest: str) -> bytes | None:
-        """What was kept under this digest, checked against it; None if it is missing or altered."""
-        kept = self.get_content(digest)
-        if kept is None:
+        """Return the content under a digest, checked against it; None if it is missing or altered."""
+        entry = self.get_content(digest)
+        if entry is None:
             return None
-        size, packed = kept
+        size, packed = entry
         if not isinstance(size, int) or not isinstance(packed, bytes):
             return None
         try:
-            content = unpack_zlib(packed, min(max(size, 0), MAX_CONTENT_BYTES))  # no more than it says it is
-        except (zlib.error, TooLarge):
+            content = unpack_zlib(packed, min(max(size, 0), MAX_CONTENT_BYTES))  # at most the stated size
+        except (zlib.error, UnpackedTooLarge):
             return None
         return content if digest_of(content) == digest else None
 
 
 class Store(ABC):
-    """A place that keeps one ledger, for several processes and threads at once.
+    """A store of one ledger, for several processes and threads at once.
 
-    ``writing`` must exclude every other writer from its beginning to its end, and what was written must be durable when
-    it ends; an exception inside it leaves the store as it was. A store that cannot be reached raises
-    :class:`~discreet.databases.failures.StoreUnavailable`, and one that holds something else than a ledger
-    ``UnreadableFile``.
+    ``writing`` must exclude other writers from its beginning to its end, and its writes must be durable when it ends;
+    an exception inside it leaves the store unchanged. A store that cannot be reached raises
+    :class:`~discreet.databases.failures.StoreUnavailable`, and one that is not a ledger ``UnreadableFile``.
     """
 
     @abstractmethod
     def __init__(self, address: str | Path) -> None:
-        """The store at an address; nothing is opened yet."""
+        """Refer to a store by its address; nothing is opened yet."""
 
     @classmethod
     @abstractmethod
     def create(
-        cls, address: str | Path, first: Row, secret: bytes, fill: Callable[[Session], None] | None = None
+        cls, address: str | Path, first: EventRow, secret: bytes, fill: Callable[[StoreSession], None] | None = None
     ) -> Store:
-        """Make a store with its first event, in one step; of several processes that try, one succeeds.
+        """Make a store with its first event, in one step; if several processes try, one succeeds.
 
-        ``fill`` writes what else belongs to that one step: a store that is not whole is never there.
+        ``fill`` adds more in the same step, so that an incomplete store never exists.
         """
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """Where it is, as people write it: an address that opens it again."""
+        """Address of the store, as people write it."""
 
     @property
     @abstractmethod
     def folder(self) -> Path | None:
-        """The folder whose disk an answer takes room on; None if it is not on this machine."""
+        """Folder that answers are stored in; None if it is not on this machine."""
 
     @abstractmethod
     def exists(self) -> bool:
-        """Whether there is something at its address."""
+        """Return whether something exists at its address."""
 
     @abstractmethod
-    def reading(self) -> AbstractContextManager[Session]:
-        """A transaction that only reads."""
+    def reading(self) -> AbstractContextManager[StoreSession]:
+        """Begin a transaction that only reads."""
 
     @abstractmethod
-    def writing(self) -> AbstractContextManager[Session]:
-        """A transaction that writes, alone."""
+    def writing(self) -> AbstractContextManager[StoreSession]:
+        """Begin a transaction that writes, and excludes other writers."""
 
-    def write(self, step: Callable[[Session], T]) -> T:
-        """Do a step in a transaction that writes, and return what it returns when it is durable.
+    def write(self, step: Callable[[StoreSession], T]) -> T:
+        """Run a step in a transaction that writes; return its result once it is durable.
 
-        Where the database undid the transaction because of another one, the step is done again in a new one, a few
-        times with short waits. So a step reads and writes through its session alone. Whatever else fails is not
-        repeated: whether it was written may not be known.
+        If the database rolls the transaction back because of another one, the step runs again, a few times with short
+        waits; so a step must read and write through its session only. Other failures are not repeated, since the step
+        may have been written.
         """
 
         def transaction() -> T:
             with self.writing() as session:
                 return step(session)
 
-        return write_patiently(transaction)
+        return write_with_retries(transaction)
 
     @abstractmethod
     def damage(self) -> list[str]:
-        """What the database itself finds wrong with what it keeps."""
+        """Return the problems that the database's own check reports."""

@@ -1,4 +1,4 @@
-"""Which kind of store keeps the ledger at an address."""
+"""Choose the kind of store by the scheme of an address."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...addresses import Address, no_engine, read_address
-from ..chain import Row
-from .base import Session, Store
+from ..chain import EventRow
+from .base import Store, StoreSession
 from .postgres import PostgresStore
 from .sqlite import SqliteStore
 
-#: Every kind of store, by the scheme of its addresses.
+#: Scheme of an address -> kind of store.
 STORES: dict[str, type[Store]] = {"file": SqliteStore, "sqlite": SqliteStore, "postgresql": PostgresStore}
 
 
 def open_store(address: str | Path | Address) -> Store:
-    """The store at an address, whether or not a ledger is there."""
+    """Return the store at an address, which need not exist yet."""
     kind, place = _kind_of(address)
     return kind(place)
 
 
 def create_store(
-    address: str | Path | Address, first: Row, secret: bytes, fill: Callable[[Session], None] | None = None
+    address: str | Path | Address, first: EventRow, secret: bytes, fill: Callable[[StoreSession], None] | None = None
 ) -> Store:
-    """A new store at an address, with its first event and what else ``fill`` writes in the same step."""
+    """Make a store at an address, with its first event and what ``fill`` adds in the same step."""
     kind, place = _kind_of(address)
     return kind.create(place, first, secret, fill)
 
 
-def _kind_of(given: str | Path | Address) -> tuple[type[Store], str | Path]:
-    """The kind of store, and the address as that kind reads it."""
-    address = read_address(given, "ledger")
+def _kind_of(text: str | Path | Address) -> tuple[type[Store], str | Path]:
+    """Return the kind of store, and the address as that kind reads it."""
+    address = read_address(text, "ledger")
     if address.scheme not in STORES:
         raise no_engine(address)
     return STORES[address.scheme], address.path if address.in_files else address.rest

@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 from ...addresses import Address
 from ...databases.failures import Failures
-from ...databases.postgres import CONFLICTS, NO_ANSWER, PostgresPlace, psycopg_driver
+from ...databases.postgres import CONFLICTS, NO_ANSWER, PostgresDatabase, psycopg_driver
 from ...errors import InvalidInput, UnreadableFile
-from ..chain import Row
-from .base import Session, Store
+from ..chain import EventRow
+from .base import Store, StoreSession
 
 if TYPE_CHECKING:
     import psycopg
 
-#: The version of the tables.
+#: Version of the tables.
 FORMAT = 1
 
-#: How long one writer waits for another, in seconds.
-PATIENCE = 60
+#: Seconds that a writer waits for another.
+LOCK_SECONDS = 60
 
-#: The name of the ledger where the address names none.
-USUAL_NAME = "main"
+#: Name of the ledger if the address gives none.
+DEFAULT_LEDGER_NAME = "main"
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
-#: What a schema holds: tables that are only added to.
+#: Tables of a schema -> their columns; rows are only added.
 _TABLES = {
     "format": "version integer PRIMARY KEY",
     "events": 'number bigint PRIMARY KEY, body text COLLATE "C" NOT NULL, hash text COLLATE "C" NOT NULL UNIQUE',
@@ -42,7 +42,7 @@ _SETTINGS = {
     "search_path": "pg_catalog",
     "client_encoding": "UTF8",
     "synchronous_commit": "on",
-    "lock_timeout": f"{PATIENCE}s",
+    "lock_timeout": f"{LOCK_SECONDS}s",
     "statement_timeout": "0",
     "client_min_messages": "error",
     "bytea_output": "hex",
@@ -50,20 +50,20 @@ _SETTINGS = {
 }
 
 
-_MAY_BE_THERE = ("ended the connection.", "What was being written may be there or not: see discreet ledger show.")
+_CONNECTION_LOST = ("ended the connection.", "What was being written may be there or not: see discreet ledger show.")
 
-#: What the server finds, in words that say what to do.
+#: SQLSTATE codes of the server -> message and advice.
 _FAILURES = Failures(
     unavailable={
-        "55P03": (f"has been in use by another process for {PATIENCE} seconds.", "Nothing was written; try again."),
-        "40003": _MAY_BE_THERE,
+        "55P03": (f"has been in use by another process for {LOCK_SECONDS} seconds.", "Nothing was written; try again."),
+        "40003": _CONNECTION_LOST,
         "40": ("undid what was being written.", "Nothing was written; try again."),
         "42501": ("cannot be used: the role lacks permission on its schema. Nothing was written.", ""),
         "25006": ("cannot be written: the server or the role is read-only. Nothing was written.", ""),
         "53": ("cannot be written: the server has no room or no connections left. Nothing was written.", ""),
-        "57": _MAY_BE_THERE,
-        "08": _MAY_BE_THERE,
-        NO_ANSWER: _MAY_BE_THERE,
+        "57": _CONNECTION_LOST,
+        "08": _CONNECTION_LOST,
+        NO_ANSWER: _CONNECTION_LOST,
     },
     unreadable={"23": ("was altered: it has rows that cannot be.", "See discreet ledger verify.")},
     other=lambda name, code: UnreadableFile(f"{name} cannot be used as a ledger: the server refuses ({code})."),
@@ -71,7 +71,7 @@ _FAILURES = Failures(
 )
 
 
-class PostgresSession(Session):
+class PostgresSession(StoreSession):
     """A transaction on the tables of one schema."""
 
     def __init__(self, connection: psycopg.Connection[Any], schema: str) -> None:
@@ -81,28 +81,28 @@ class PostgresSession(Session):
         return self._connection.execute(sql.replace("{}", self._schema).encode(), values)
 
     def _one(self, sql: str, *values: object) -> Any:
-        found = self._run(sql, *values).fetchone()
-        return None if found is None else found[0]
+        row = self._run(sql, *values).fetchone()
+        return None if row is None else row[0]
 
-    def rows(self, first: int = 1, last: int | None = None) -> list[Row]:
-        # numbers below 1, which somebody may have written, are among "all of them"
+    def rows(self, first: int = 1, last: int | None = None) -> list[EventRow]:
+        # "all" includes numbers below 1, which only tampering can have written
         low = first if first > 1 or last is not None else -(2**63)
         high = 2**63 - 1 if last is None else last
         sql = "SELECT number, body, hash FROM {}.events WHERE number BETWEEN $1 AND $2 ORDER BY number"
-        return [Row(*row) for row in self._run(sql, low, high)]
+        return [EventRow(*row) for row in self._run(sql, low, high)]
 
     def last_number(self) -> int:
         return self._one("SELECT max(number) FROM {}.events") or 0
 
-    def append(self, row: Row) -> None:
+    def append(self, row: EventRow) -> None:
         self._run("INSERT INTO {}.events VALUES ($1, $2, $3)", row.number, row.body, row.hash)
 
     def record_answer(self, key: str, number: int) -> None:
         self._run("INSERT INTO {}.answers VALUES ($1, $2)", key, number)
 
     def answer_number(self, key: str) -> int | None:
-        found: int | None = self._one("SELECT number FROM {}.answers WHERE key = $1", key)
-        return found
+        number: int | None = self._one("SELECT number FROM {}.answers WHERE key = $1", key)
+        return number
 
     def answer_count(self) -> int:
         return int(self._one("SELECT count(*) FROM {}.answers"))
@@ -115,8 +115,8 @@ class PostgresSession(Session):
         self._run(sql, digest, size, packed)
 
     def get_content(self, digest: str) -> tuple[object, object] | None:
-        found = self._run("SELECT size, packed FROM {}.contents WHERE digest = $1", digest).fetchone()
-        return None if found is None else (found[0], bytes(found[1]))
+        row = self._run("SELECT size, packed FROM {}.contents WHERE digest = $1", digest).fetchone()
+        return None if row is None else (row[0], bytes(row[1]))
 
     def secret(self) -> bytes:
         return bytes(self._one("SELECT key FROM {}.secret") or b"")
@@ -125,23 +125,22 @@ class PostgresSession(Session):
 class PostgresStore(Store):
     """A ledger in a schema of its own, ``discreet_NAME``: ``postgresql://user@host/study?ledger=NAME``.
 
-    Writers take turns from their beginning on: each locks the events before it reads the first one, in a
-    serialisable transaction that is durable when it ends; one that the server undoes for the sake of another is
-    done again. Triggers forbid every change but adding; whoever owns the tables can drop them, and the chain is
-    what finds it. Connections live for one transaction, so an object of this class may be used after a fork and
-    from several threads.
+    Writers exclude each other: each locks the events before its first read, in a serialisable transaction that is
+    durable when it ends; the step is repeated if the server rolls it back because of another. Triggers forbid every
+    change but adding; the owner of the tables can drop them, and then the chain reveals changes. A connection lasts
+    for one transaction, so that a store may be used after a fork and from several threads.
     """
 
     def __init__(self, address: str | Path) -> None:
         rest, name = _split_name(str(address))
         self._address = Address("postgresql", rest)
-        self._place = PostgresPlace(self._address, _SETTINGS, _FAILURES)
+        self._place = PostgresDatabase(self._address, _SETTINGS, _FAILURES)
         self._ledger = name
         self._schema = f"discreet_{name}"
 
     @property
     def name(self) -> str:
-        if self._ledger == USUAL_NAME:
+        if self._ledger == DEFAULT_LEDGER_NAME:
             return str(self._address)
         return f"{self._address}{'&' if '?' in str(self._address) else '?'}ledger={self._ledger}"
 
@@ -151,17 +150,17 @@ class PostgresStore(Store):
 
     def exists(self) -> bool:
         with self._connected() as connection:
-            found = connection.execute(b"SELECT to_regnamespace($1) IS NOT NULL", [self._schema]).fetchone()
-        return bool(found and found[0])
+            row = connection.execute(b"SELECT to_regnamespace($1) IS NOT NULL", [self._schema]).fetchone()
+        return bool(row and row[0])
 
     @classmethod
     def create(
-        cls, address: str | Path, first: Row, secret: bytes, fill: Callable[[Session], None] | None = None
+        cls, address: str | Path, first: EventRow, secret: bytes, fill: Callable[[StoreSession], None] | None = None
     ) -> PostgresStore:
-        """Make the schema with its first event, in one transaction; of several who try, one succeeds."""
+        """Make the schema with its first event, in one transaction; if several try, one succeeds."""
         store = cls(address)
         driver = psycopg_driver()
-        taken = InvalidInput(
+        refusal = InvalidInput(
             f"{store.name} exists already, and a ledger is never overwritten: what was spent stays spent.",
             "Use it; only other people have a ledger of their own, under another name: add ?ledger=NAME.",
         )
@@ -171,7 +170,7 @@ class PostgresStore(Store):
                 for statement in _layout(store._schema):
                     connection.execute(statement.encode())
             except (driver.errors.DuplicateSchema, driver.errors.UniqueViolation):
-                raise taken from None
+                raise refusal from None
             connection.execute(f"INSERT INTO {store._schema}.format VALUES ({FORMAT})".encode())
             connection.execute(f"INSERT INTO {store._schema}.secret VALUES (1, $1)".encode(), [secret])
             session = PostgresSession(connection, store._schema)
@@ -181,21 +180,21 @@ class PostgresStore(Store):
             try:
                 connection.execute(b"COMMIT")
             except driver.errors.UniqueViolation:
-                raise taken from None
+                raise refusal from None
         return store
 
     @contextmanager
-    def reading(self) -> Iterator[Session]:
+    def reading(self) -> Iterator[StoreSession]:
         with self._connected() as connection:
             connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._refuse_foreign(connection)
             yield PostgresSession(connection, self._schema)
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
+    def writing(self) -> Iterator[StoreSession]:
         with self._connected() as connection:
             connection.execute(b"BEGIN ISOLATION LEVEL SERIALIZABLE")
-            # before anything is read: what is read then is what the writer before has left
+            # locked before the first read, which then sees all of the previous writer's changes
             self._lock(connection)
             self._refuse_foreign(connection)
             yield PostgresSession(connection, self._schema)
@@ -203,12 +202,12 @@ class PostgresStore(Store):
 
     def damage(self) -> list[str]:
         with self.reading():
-            return []  # the server checks its own pages; the chain is read by whoever asks
+            return []  # the server checks its own pages; Ledger.verify checks the chain
 
     # ---------------------------------------------------------------- connections
 
     def _connected(self) -> AbstractContextManager[psycopg.Connection[Any]]:
-        """A connection for one transaction; what is not committed when it ends is undone."""
+        """Connect for one transaction; roll back what is not committed at its end."""
         return self._place.connected(self.name)
 
     def _lock(self, connection: psycopg.Connection[Any]) -> None:
@@ -222,35 +221,35 @@ class PostgresStore(Store):
         return UnreadableFile(f"{self.name} is not a ledger.", "A ledger is made by: discreet ledger init.")
 
     def _is_there(self, connection: psycopg.Connection[Any]) -> bool:
-        found = connection.execute(b"SELECT to_regclass($1) IS NOT NULL", [f"{self._schema}.events"]).fetchone()
-        return bool(found and found[0])
+        row = connection.execute(b"SELECT to_regclass($1) IS NOT NULL", [f"{self._schema}.events"]).fetchone()
+        return bool(row and row[0])
 
     def _refuse_foreign(self, connection: psycopg.Connection[Any]) -> None:
-        """Refuse a schema that is not a ledger's, or whose tables and triggers are not those that were made."""
+        """Refuse a schema that is not a ledger's, or whose tables or triggers were altered."""
         if not self._is_there(connection):
             raise self._not_a_ledger()
-        if _found_layout(connection, self._schema) != _expected_layout(self._schema):
+        if _actual_layout(connection, self._schema) != _expected_layout(self._schema):
             raise UnreadableFile(
                 f"{self.name} was altered: its tables or the triggers that forbid changes are not those of a ledger."
             )
-        found = connection.execute(f"SELECT version FROM {self._schema}.format".encode()).fetchall()
-        if found != [(FORMAT,)]:
-            version = found[0][0] if found else "none"
+        rows = connection.execute(f"SELECT version FROM {self._schema}.format".encode()).fetchall()
+        if rows != [(FORMAT,)]:
+            version = rows[0][0] if rows else "none"
             raise UnreadableFile(
                 f"{self.name} is a ledger of format {version}; this program reads format {FORMAT}.", "Upgrade discreet."
             )
 
 
 def _split_name(rest: str) -> tuple[str, str]:
-    """An address without the name of the ledger, and that name.
+    """Split an address into the address of the database and the name of the ledger.
 
     >>> _split_name("//ann@host/study?sslmode=require&ledger=births")
     ('//ann@host/study?sslmode=require', 'births')
     >>> _split_name("//ann@host/study")
     ('//ann@host/study', 'main')
     """
-    place, _, said = rest.partition("?")
-    parts = [part for part in said.split("&") if part]
+    database, _, options = rest.partition("?")
+    parts = [part for part in options.split("&") if part]
     names = [part.removeprefix("ledger=") for part in parts if part.startswith("ledger=")]
     others = "&".join(part for part in parts if not part.startswith("ledger="))
     if len(names) > 1 or not all(map(_NAME.fullmatch, names)):
@@ -258,7 +257,7 @@ def _split_name(rest: str) -> tuple[str, str]:
             "the name of a ledger has small letters, digits and underscores, up to 40, and begins with a letter.",
             "Write it like postgresql://user@host/study?ledger=births.",
         )
-    return f"{place}?{others}" if others else place, names[0] if names else USUAL_NAME
+    return f"{database}?{others}" if others else database, names[0] if names else DEFAULT_LEDGER_NAME
 
 
 # ------------------------------------------------------------------------------------------------ the layout
@@ -267,7 +266,7 @@ _REFUSE = "BEGIN RAISE EXCEPTION 'a ledger is only added to'; END"
 
 
 def _layout(schema: str) -> Iterator[str]:
-    """The statements that make a ledger's tables, and triggers that forbid changes."""
+    """Yield the statements that make a ledger's tables, and triggers that forbid changes."""
     yield f"CREATE SCHEMA {schema}"
     yield f"CREATE FUNCTION {schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS $${_REFUSE}$$"
     for table, columns in _TABLES.items():
@@ -278,7 +277,7 @@ def _layout(schema: str) -> Iterator[str]:
         )
 
 
-#: What the catalogue says of these tables: columns, constraints, triggers (with whether they fire) and their function.
+#: Query for the layout in the catalogue: columns, constraints, triggers (and whether they are enabled), function.
 _CATALOGUE = """
 SELECT 'column', CAST(c.relname AS text), CAST(a.attname AS text),
        format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' not null' ELSE '' END
@@ -319,18 +318,18 @@ _CONSTRAINTS = {
 }
 
 
-def _found_layout(connection: psycopg.Connection[Any], schema: str) -> set[tuple[str, ...]]:
+def _actual_layout(connection: psycopg.Connection[Any], schema: str) -> set[tuple[str, ...]]:
     return set(connection.execute(_CATALOGUE.encode(), [schema]).fetchall())
 
 
 def _expected_layout(schema: str) -> set[tuple[str, ...]]:
-    expected: set[tuple[str, ...]] = {("function", "refuse", _REFUSE, "")}
+    layout: set[tuple[str, ...]] = {("function", "refuse", _REFUSE, "")}
     for table in _TABLES:
-        expected |= {("column", table, *column.split(" ", 1)) for column in _COLUMNS[table]}
-        expected |= {("constraint", table, rule, "") for rule in _CONSTRAINTS[table]}
+        layout |= {("column", table, *column.split(" ", 1)) for column in _COLUMNS[table]}
+        layout |= {("constraint", table, rule, "") for rule in _CONSTRAINTS[table]}
         trigger = (
             f"CREATE TRIGGER only_added_to BEFORE DELETE OR UPDATE OR TRUNCATE ON {schema}.{table} "
             f"FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse()"
         )
-        expected.add(("trigger", table, trigger, "O"))
-    return expected
+        layout.add(("trigger", table, trigger, "O"))
+    return layout

@@ -10,22 +10,21 @@ from pathlib import Path
 from ...databases.failures import Failures
 from ...databases.sqlite import Mark, connect, make_private_file, read_mark, withheld, write_mark
 from ...errors import InvalidInput, UnreadableFile
-from ..chain import Row
-from .base import Session, Store
+from ..chain import EventRow
+from .base import Store, StoreSession
 
-#: The version of the file's layout, kept in SQLite's ``user_version``. Format 1 has no events that tell when rows could
-#: be read first; formats 1 and 2 have no table of answers. A program that knows only older formats must not write to
-#: a newer file.
+#: Version of the file's layout, in SQLite's ``user_version``. Format 1 records no openings; formats 1 and 2 have no
+#: table of answers. A program that knows only older formats must not write to a newer file.
 FORMAT = 3
 
-#: "dscL": marks a SQLite file as a ledger.
-_APPLICATION = 0x6473634C
+#: "dscL", the application id that marks a SQLite file as a ledger.
+_APPLICATION_ID = 0x6473634C
 
-#: The largest integer SQLite keeps.
-_LARGEST = 2**63 - 1
+#: Largest integer of SQLite.
+_LARGEST_INTEGER = 2**63 - 1
 
-#: How long one process waits for another, in seconds.
-PATIENCE = 60.0
+#: Seconds that a process waits for another.
+LOCK_SECONDS = 60.0
 
 _TABLES = {
     "events": "CREATE TABLE events (number INTEGER PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL UNIQUE)",
@@ -36,9 +35,9 @@ _TABLES = {
 
 
 def _layout(*tables: str) -> tuple[str, ...]:
-    """The statements that make these tables, and triggers that forbid changes.
+    """Return the statements that make these tables, and triggers that forbid changes.
 
-    A ledger is only added to. Whoever can write the file can drop the triggers; the chain is what finds it.
+    Rows are only added. Someone who can write the file can drop the triggers; then the chain reveals changes.
     """
     guards = (
         f"CREATE TRIGGER no_{verb.lower()}_of_{table} BEFORE {verb} ON {table} "
@@ -49,7 +48,7 @@ def _layout(*tables: str) -> tuple[str, ...]:
     return (*(_TABLES[table] for table in tables), *guards)
 
 
-#: Format -> what makes a file of it.
+#: Format -> the statements that make its tables.
 _LAYOUTS = {
     1: _layout("events", "contents", "secret"),
     2: _layout("events", "contents", "secret"),
@@ -57,11 +56,11 @@ _LAYOUTS = {
 }
 
 
-#: What SQLite finds, in words that say what to do.
+#: Error codes of SQLite -> message and advice.
 _FAILURES = Failures(
     unavailable={
         "SQLITE_BUSY": (
-            f"has been in use by another process for {PATIENCE:g} seconds.", "Nothing was written; try again."
+            f"has been in use by another process for {LOCK_SECONDS:g} seconds.", "Nothing was written; try again."
         ),
         "SQLITE_LOCKED": ("is in use by another program.", "Nothing was written; try again."),
         "SQLITE_READONLY": ("cannot be written: it, or the folder it lies in, is read-only. Nothing was written.", ""),
@@ -84,35 +83,34 @@ _FAILURES = Failures(
 )  # fmt: skip
 
 
-class SqliteSession(Session):
+class SqliteSession(StoreSession):
     """A transaction on a SQLite file."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def rows(self, first: int = 1, last: int | None = None) -> list[Row]:
-        # numbers below 1, which somebody may have written, are among "all of them"
-        low = first if first > 1 or last is not None else -_LARGEST
-        high = _LARGEST if last is None else last
+    def rows(self, first: int = 1, last: int | None = None) -> list[EventRow]:
+        # "all" includes numbers below 1, which only tampering can have written
+        low = first if first > 1 or last is not None else -_LARGEST_INTEGER
+        high = _LARGEST_INTEGER if last is None else last
         sql = "SELECT number, body, hash FROM events WHERE number BETWEEN ? AND ? ORDER BY number"
-        found = self._connection.execute(sql, (low, high))
-        return [Row(*row) for row in found]
+        return [EventRow(*row) for row in self._connection.execute(sql, (low, high))]
 
     def last_number(self) -> int:
         (number,) = self._connection.execute("SELECT max(number) FROM events").fetchone()
         return number if isinstance(number, int) else 0
 
-    def append(self, row: Row) -> None:
+    def append(self, row: EventRow) -> None:
         self._connection.execute("INSERT INTO events VALUES (?, ?, ?)", (row.number, row.body, row.hash))
 
     def record_answer(self, key: str, number: int) -> None:
         self._connection.execute("INSERT INTO answers VALUES (?, ?)", (key, number))
 
     def answer_number(self, key: str) -> int | None:
-        found = self._connection.execute("SELECT number FROM answers WHERE key = ?", (key,)).fetchone()
-        if found is None:
+        row = self._connection.execute("SELECT number FROM answers WHERE key = ?", (key,)).fetchone()
+        if row is None:
             return None
-        return found[0] if isinstance(found[0], int) else 0  # where somebody wrote a text, there is no such event
+        return row[0] if isinstance(row[0], int) else 0  # a text, which only tampering can have written, names no event
 
     def answer_count(self) -> int:
         return int(self._connection.execute("SELECT count(*) FROM answers").fetchone()[0])
@@ -124,21 +122,21 @@ class SqliteSession(Session):
         self._connection.execute("INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", (digest, size, packed))
 
     def get_content(self, digest: str) -> tuple[object, object] | None:
-        found = self._connection.execute("SELECT size, packed FROM contents WHERE digest = ?", (digest,)).fetchone()
-        return None if found is None else (found[0], found[1])
+        row = self._connection.execute("SELECT size, packed FROM contents WHERE digest = ?", (digest,)).fetchone()
+        return None if row is None else (row[0], row[1])
 
     def secret(self) -> bytes:
-        found = self._connection.execute("SELECT key FROM secret").fetchone()
-        return bytes(found[0]) if found is not None and isinstance(found[0], bytes) else b""
+        row = self._connection.execute("SELECT key FROM secret").fetchone()
+        return bytes(row[0]) if row is not None and isinstance(row[0], bytes) else b""
 
 
 class SqliteStore(Store):
     """A ledger in one SQLite file, with a rollback journal.
 
-    A write is on the disk when it returns (``synchronous=EXTRA``), writers take turns from their beginning
-    (``BEGIN IMMEDIATE``), and a process that dies leaves a journal from which the next one restores the file: never
-    delete a ``-journal`` file that lies beside a ledger. Connections live for one transaction, so an object of this
-    class may be used after a fork and from several threads.
+    A write is on the disk when it returns (``synchronous=EXTRA``), writers exclude each other from their first
+    statement on (``BEGIN IMMEDIATE``), and a process that dies leaves a journal from which the next one restores the
+    file: never delete the ``-journal`` file of a ledger. A connection lasts for one transaction, so that a store may
+    be used after a fork and from several threads.
     """
 
     def __init__(self, address: str | Path) -> None:
@@ -159,12 +157,12 @@ class SqliteStore(Store):
 
     @classmethod
     def create(
-        cls, address: str | Path, first: Row, secret: bytes, fill: Callable[[Session], None] | None = None
+        cls, address: str | Path, first: EventRow, secret: bytes, fill: Callable[[StoreSession], None] | None = None
     ) -> SqliteStore:
-        """Make a file with its first event, in one step; of several processes that try, one succeeds."""
+        """Make a file with its first event, in one step; if several processes try, one succeeds."""
         store = cls(address)
         try:
-            make_private_file(store._path, new=True)  # it holds the key of the bounding secret
+            make_private_file(store._path, new=True)  # it holds the secret key
         except FileExistsError:
             raise InvalidInput(
                 f"{store.name} exists already, and a ledger is never overwritten: what was spent stays spent.",
@@ -175,7 +173,7 @@ class SqliteStore(Store):
         try:
             with store._connected() as connection:
                 connection.execute("BEGIN EXCLUSIVE")
-                write_mark(connection, Mark(_APPLICATION, FORMAT))
+                write_mark(connection, Mark(_APPLICATION_ID, FORMAT))
                 for statement in _LAYOUTS[FORMAT]:
                     connection.execute(statement)
                 connection.execute("INSERT INTO secret VALUES (1, ?)", (secret,))
@@ -185,19 +183,19 @@ class SqliteStore(Store):
                     fill(session)
                 connection.execute("COMMIT")
         except BaseException:
-            store._path.unlink(missing_ok=True)  # ours alone: nobody has been told of it
+            store._path.unlink(missing_ok=True)  # no other process knows this new file
             raise
         return store
 
     @contextmanager
-    def reading(self) -> Iterator[Session]:
+    def reading(self) -> Iterator[StoreSession]:
         with self._connected() as connection:
             connection.execute("BEGIN")
             self._refuse_foreign(connection)
             yield SqliteSession(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
+    def writing(self) -> Iterator[StoreSession]:
         with self._connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
             self._refuse_foreign(connection)
@@ -207,14 +205,14 @@ class SqliteStore(Store):
     def damage(self) -> list[str]:
         with self._connected() as connection:
             self._refuse_foreign(connection)
-            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
-        return [] if found == ["ok"] else ["the file is damaged: SQLite's integrity check fails."]
+            problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
+        return [] if problems == ["ok"] else ["the file is damaged: SQLite's integrity check fails."]
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one transaction; what is not committed when it ends is undone."""
+        """Connect for one transaction; roll back what is not committed at its end."""
         with withheld(self.name, _FAILURES):
-            connection = connect(self._path, "rw", patience=PATIENCE, settings={"synchronous": "EXTRA"})
+            connection = connect(self._path, "rw", timeout=LOCK_SECONDS, settings={"synchronous": "EXTRA"})
             try:
                 mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
                 if mode != "delete":
@@ -224,11 +222,11 @@ class SqliteStore(Store):
                     )
                 yield connection
             finally:
-                connection.close()  # undoes an open transaction
+                connection.close()  # rolls back an open transaction
 
     def _refuse_foreign(self, connection: sqlite3.Connection) -> None:
         application, version = read_mark(connection)
-        if application != _APPLICATION:
+        if application != _APPLICATION_ID:
             empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             raise UnreadableFile(
                 f"{self.name} is {'empty' if empty else 'a SQLite database, but not a ledger'}.",
@@ -240,8 +238,8 @@ class SqliteStore(Store):
                 f"{self.name} is a ledger of format {version}; this program reads formats up to {FORMAT}.",
                 "Upgrade discreet.",
             )
-        found = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
-        if found != set(_LAYOUTS[version]):
+        statements = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+        if statements != set(_LAYOUTS[version]):
             raise UnreadableFile(
                 f"{self.name} was altered: its tables or the triggers that forbid changes are not those of a ledger."
             )

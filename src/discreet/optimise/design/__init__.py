@@ -1,1 +1,1 @@
-"""Mechanisms that are optimal for a loss and have the wanted properties."""
+"""Mechanisms that are optimal for a loss under required properties."""

@@ -1,4 +1,4 @@
-"""``dc.choose``: which mechanism, why, and what each property costs. The flowchart of [C] figure 5, for any request."""
+"""``dc.choose``: a mechanism, the reasons, and the cost of each property, by the flowchart of [C] figure 5."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .conflicts import privacy_in_words
 from .describing import report_of_design
 from .designing import design, read_request
 
-#: What the names of answers of the linear program stand for; the others are families.
+#: The titles of answers of the linear program, by name; the other names are families.
 PROGRAMS = {"WM": "the linear program's answer for WH, CH or CM", "LP": "the linear program's answer"}
 
-#: A property that costs less than this, relatively, costs nothing.
+#: Relative cost below which a property counts as free.
 NO_COST = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
 class Choice(Result):
-    """The mechanism chosen, the steps that led to it, and what each property costs.
+    """The mechanism of a choice, the steps that led to it, and the cost of each property.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Choice(Result):
     cost
         The expected loss.
     without
-        For each property asked for, the expected loss if it alone were not.
+        For each required property, the expected loss if all others are required.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Choice(Result):
     without: Mapping[str, Fraction]
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values, as in ``schemas/choice.json``."""
+        """Return plain JSON values, as in ``schemas/choice.json``."""
         content: dict[str, Json] = {
             "name": self.name,
             "why": list(self.why),
@@ -72,15 +72,15 @@ class Choice(Result):
         return stamped("choice", 1, content)
 
     def report(self) -> Report:
-        """The mechanism, the questions that led to it, and what each property costs."""
-        made = report_of_design(self.mechanism)
-        first, *rest = made.sections
+        """Return the mechanism, the questions that led to it, and the cost of each property."""
+        design_report = report_of_design(self.mechanism)
+        first, *rest = design_report.sections
         reasons = [Section(f"Why {self.name}", (Bullets(self.why),))]
         if self.without:
             prices = tuple(self._price(code, cost) for code, cost in self.without.items())
             reasons.append(Section("What each property costs", (Bullets(prices),)))
-        chosen = Fact(self.name, _title(self.name))
-        return replace(made, facts=(chosen, *made.facts), sections=(first, *reasons, *rest))
+        headline = Fact(self.name, _title(self.name))
+        return replace(design_report, facts=(headline, *design_report.facts), sections=(first, *reasons, *rest))
 
     def _price(self, code: str, cost: Fraction) -> str:
         extra = self.cost - cost
@@ -92,7 +92,7 @@ class Choice(Result):
 
 
 def _title(name: str) -> str:
-    """What the name of a choice stands for."""
+    """Return the title of a choice, by its name."""
     if name in PROGRAMS:
         return PROGRAMS[name]
     short, _, remapped = name.partition(" ")
@@ -111,10 +111,10 @@ def choose(
     prior: object = None,
     worst_case: bool = False,
 ) -> Choice:
-    """Which mechanism to use for these properties, why, and what each of them costs.
+    """Choose the mechanism for these properties, with the reasons and the cost of each property.
 
-    For L0 this is the flowchart of [C] figure 5: explicit fair if fairness is asked for, the geometric mechanism if it
-    happens to have what is asked for, else the linear program. For other losses the same questions are asked and the
+    For L0 this is the flowchart of [C] figure 5: explicit fair if fairness is required, the geometric mechanism if it
+    has the required properties, else the linear program. For other losses the questions are the same, and the linear
     program answers most of them.
 
     Parameters
@@ -145,7 +145,7 @@ def choose(
 
 
 def cost_of(mechanism: Mechanism) -> Fraction:
-    """The expected loss a design was made for, from its certificate."""
+    """Return the expected loss a design was made for, from its certificate."""
     details = mechanism.certificate.details
     return Fraction(details["cost"]) if "cost" in details else as_fraction(details["cost_about"])
 
@@ -158,8 +158,8 @@ def _name(request: Request) -> str:
 
 
 def _steps(request: Request, name: str) -> tuple[str, ...]:
-    """The flowchart's questions, as far as they were asked."""
-    codes, has = set(request.codes), geometric_codes(request.n, request.alpha)
+    """Return the questions of the flowchart, up to the one that decides."""
+    codes, geometric = set(request.codes), geometric_codes(request.n, request.alpha)
     steps = []
     if request.delta or not all(map(is_of_the_seven, request.requirements)):
         steps.append("Only the seven properties and pure privacy? No: the linear program decides.")
@@ -185,29 +185,29 @@ def _steps(request: Request, name: str) -> tuple[str, ...]:
     steps.append("Fair? Yes, and for n = 1 GM is fair." if "F" in codes else "Fair? No: F is not asked for.")
     column = codes & {"CH", "CM"}
     if column:
-        met = column <= has
+        has_them = column <= geometric
         steps.append(
             f"Column properties ({', '.join(sorted(column))})? "
             + (
                 f"Yes, and GM has them, since {'n = 1' if request.n == 1 else 'alpha <= 1/2'}."
-                if met
+                if has_them
                 else f"Yes, and GM has them only for alpha <= 1/2; here {privacy_in_words(request)}: the linear "
                 "program, which gives WH, RM and S at no extra cost."
             )
         )
-        if not met:
+        if not has_them:
             return tuple(steps)
     if "WH" in codes:
-        needed = 2 * request.alpha / (1 - request.alpha)
-        met = "WH" in has
+        least_n = 2 * request.alpha / (1 - request.alpha)
+        honest = "WH" in geometric
         why = (
             "for n = 1 it always is."
             if request.n == 1
-            else f"that takes n >= 2a/(1-a) = {float(needed):.4g}, and n = {request.n}"
-            + ("." if met else ": the linear program, which gives RM and S at no extra cost.")
+            else f"that takes n >= 2a/(1-a) = {float(least_n):.4g}, and n = {request.n}"
+            + ("." if honest else ": the linear program, which gives RM and S at no extra cost.")
         )
-        steps.append(f"Weakly honest? Yes, and GM {'is' if met else 'is not'}: {why}")
-        if not met:
+        steps.append(f"Weakly honest? Yes, and GM {'is' if honest else 'is not'}: {why}")
+        if not honest:
             return tuple(steps)
     steps.append("Nothing that GM does not have: GM, the one mechanism that reports the truth most often.")
     return tuple(steps)

@@ -1,4 +1,4 @@
-"""Why a request cannot be met: a smallest set of requirements that clash."""
+"""Infeasible requests: a smallest set of requirements that clash."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ...wording import listed
 from ..lp.bounds import impossible
 from ..lp.certification import exact_table
 from ..lp.program import Request, program_of
-from ..lp.solver import InfeasibleDesign, Session, SolverFailed, variable_cost
+from ..lp.solver import InfeasibleDesign, SolverFailed, SolverSession, variable_cost
 from .members import is_met_by_a_member, meets
 
-#: Up to this n the least possible limit is worked out for the message: each try is a linear program.
-LARGEST_ADVISED = 20
+#: Largest n for which the message names the least possible limit: each step of the search is a linear program.
+MAX_ADVISED_N = 20
 
 
 def feasible(request: Request, *, private: bool = True) -> bool:
-    """Whether some mechanism meets the request: a known one, or as far as floats can tell."""
+    """Return whether some mechanism meets the request, by a known mechanism or as far as floats show."""
     if is_met_by_a_member(request, private=private):
         return True
     for session, cost in _sessions(request, private):
@@ -37,7 +37,7 @@ def feasible(request: Request, *, private: bool = True) -> bool:
             if _has_shortage(session):
                 return False
             continue
-        # without the scaling the solver may overlook what is small, so there it is not taken at its word
+        # without the scaling the solver may overlook small numbers, so its answer is checked there
         program = session.program
         table = None if program.scaled else exact_table(program, vertex)
         if program.scaled or (table is not None and meets(table, request, private=private)):
@@ -45,32 +45,31 @@ def feasible(request: Request, *, private: bool = True) -> bool:
     return False
 
 
-def _sessions(request: Request, private: bool) -> Iterator[tuple[Session, FloatArray]]:
-    """The program in its two scalings, each with an objective of zero and, where that led nowhere, with its own.
+def _sessions(request: Request, private: bool) -> Iterator[tuple[SolverSession, FloatArray]]:
+    """Yield the program in its two scalings, each with an objective of zero and, if that stalls, with its own.
 
-    Without an objective all vertices are equally good, which is quick or, where the solver loses its way among them,
-    hopeless.
+    Without an objective all vertices are equally good, which is fast unless the solver cycles among them.
     """
     for scaled in (True, False):
         program = program_of(request, negligible=0.0, private=private, scaled=scaled)
         for cost in (np.zeros(program.count), variable_cost(program)):
-            session = Session(program)
+            session = SolverSession(program)
             yield session, cost
             if not session.stalled:
                 break
 
 
 def is_proved_infeasible(request: Request, *, private: bool) -> bool:
-    """Whether a combination of the inequalities contradicts itself: then no mechanism meets the request.
+    """Return whether a Farkas certificate proves that no mechanism meets the request.
 
-    The solver's word is not taken for it: its combination is added up again, with a bound on every rounding.
+    The solver is not trusted: its combination of the inequalities is added up again, with a bound on every rounding.
     """
     for session, cost in _sessions(request, private):
         try:
             session.minimise(cost)
         except InfeasibleDesign:
             ray = session.farkas_certificate()
-            # where a zero far out makes all of a column zero, the solver's dual values overflow, and none are needed
+            # if a distant zero makes a whole column zero, the solver's dual values overflow, and none are needed
             totals = np.zeros(session.rows)
             totals[-len(session.program.rows) :] = [row.label == "total" for row in session.program.rows]
             for duals in (totals,) if ray is None else (ray, totals):
@@ -80,34 +79,34 @@ def is_proved_infeasible(request: Request, *, private: bool) -> bool:
             if _has_shortage(session):
                 return True
     for scaled in (False, True):
-        if _has_shortage(Session(program_of(request, negligible=0.0, private=private, scaled=scaled))):
+        if _has_shortage(SolverSession(program_of(request, negligible=0.0, private=private, scaled=scaled))):
             return True
     return False
 
 
-def _has_shortage(session: Session) -> bool:
-    """Whether the least shortage of a program proves that nothing meets it."""
+def _has_shortage(session: SolverSession) -> bool:
+    """Return whether the least shortage of a program proves it infeasible."""
     shortage = session.shortage()
     return shortage is not None and impossible(session.program, shortage, session.row_sizes)
 
 
 def irreducible(request: Request) -> tuple[bool, tuple[Property, ...]]:
-    """A set of requirements that no mechanism meets, though one meets them with any one left out.
+    """Return an infeasible set of requirements that becomes feasible without any one of them.
 
-    Each requirement is left out in turn, for good if the rest still clash. Returns whether privacy is part of the set,
-    and the others.
+    Each requirement is left out in turn, and stays out if the rest still clash. Returns whether privacy is part of the
+    set, and the other requirements.
     """
-    kept = list(request.requirements)
-    private = feasible(replace(request, requirements=tuple(kept)), private=False)
+    remaining = list(request.requirements)
+    private = feasible(replace(request, requirements=tuple(remaining)), private=False)
     for prop in request.requirements:
-        fewer = tuple(p for p in kept if p is not prop)
+        fewer = tuple(p for p in remaining if p is not prop)
         if not feasible(replace(request, requirements=fewer), private=private):
-            kept = list(fewer)
-    return private, tuple(kept)
+            remaining = list(fewer)
+    return private, tuple(remaining)
 
 
 def conflict(request: Request) -> Conflict:
-    """The error for a request that cannot be met."""
+    """Return the error for a request that cannot be met."""
     private, clashing = irreducible(request)
     clashes = [privacy_in_words(request)] if private else []
     clashes += [f"{p.code} ({p.name})" for p in clashing]
@@ -122,8 +121,8 @@ def conflict(request: Request) -> Conflict:
 
 
 def _advice(request: Request, private: bool, clashing: tuple[Property, ...]) -> str:
-    """What to ask for instead: the least possible limit where it is quickly found."""
-    if request.n <= LARGEST_ADVISED:
+    """Return the advice of the message: the least possible limit if it is quick to compute."""
+    if request.n <= MAX_ADVISED_N:
         for prop in clashing:
             if (least := least_possible(request, prop)) is not None:
                 return f"The least possible is {least}: ask for that, or leave one of them out"
@@ -134,10 +133,10 @@ def _advice(request: Request, private: bool, clashing: tuple[Property, ...]) -> 
 
 
 def least_possible(request: Request, limited: Property) -> str | None:
-    """The least limit on the bias or the mean squared error that all else in the request allows, such as "mse<=3.05".
+    """Return the least feasible limit on the bias or the mean squared error, such as "mse<=3.05".
 
-    By bisection to three digits, rounded up, as far as floats can tell. None for requirements of another kind, and
-    where no limit helps.
+    All else in the request stays. Bisection to three digits, rounded up, as far as floats show. None for requirements
+    of another kind, and if no limit helps.
     """
     largest = {"bias": Fraction(request.n), "mse": Fraction(request.n**2)}
     name, _, limit = limited.code.partition("<=")
@@ -153,8 +152,8 @@ def least_possible(request: Request, limited: Property) -> str | None:
 
 
 def privacy_in_words(request: Request) -> str:
-    """The privacy asked for, as it was written."""
+    """Return the requested privacy as the user gave it."""
     alpha = request.alpha
-    shown = f"alpha = {alpha}" if alpha.denominator < 10**9 else f"alpha = {float(alpha):.9g}"
+    words = f"alpha = {alpha}" if alpha.denominator < 10**9 else f"alpha = {float(alpha):.9g}"
     delta = f", delta = {text_up(float(Fraction(request.delta)))}" if request.delta else ""
-    return f"{request.privacy_given or shown}{delta} (privacy)"
+    return f"{request.privacy_given or words}{delta} (privacy)"

@@ -1,4 +1,4 @@
-"""What a design says of itself: what was proved and asked for, what it costs, and how its table was found."""
+"""The report of a design: the request, the proof, the cost, and the kind of its table."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from ...mechanism import Mechanism
 from ...report import Fact, Json, Report, Result, Section, Terms, stamped
 from ...wording import listed, rounded
 
-#: Exact costs with more letters than this are left to the file.
-LONGEST_COST = 40
+#: Maximum number of letters of an exact cost in a report; longer ones are only in the file.
+MAX_COST_LETTERS = 40
 
 
 @dataclass(frozen=True)
 class Design(Result):
-    """A mechanism that was designed or made by name, with the choice that led to it if one was asked for."""
+    """A mechanism that was designed or built by name, with the choice that led to it, if any."""
 
     mechanism: Mechanism
     choice: Result | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values, as in ``schemas/design.json``; the mechanism itself is what ``save`` writes."""
+        """Return plain JSON values, as in ``schemas/design.json``; ``save`` writes the mechanism itself."""
         content: dict[str, Json] = {
             "family": self.mechanism.family,
             "parameters": dict(self.mechanism.parameters),
@@ -31,12 +31,12 @@ class Design(Result):
         return stamped("design", 1, content)
 
     def report(self) -> Report:
-        """What was proved, asked for and found; with the choice, also why, and what each property costs."""
+        """Return the report of the mechanism; with a choice, also the reasons and the cost of each property."""
         return report_of_design(self.mechanism) if self.choice is None else self.choice.report()
 
 
 def report_of_design(mechanism: Mechanism) -> Report:
-    """What a mechanism says, and of one that was designed also what was asked for, its cost and how it was found.
+    """Return the report of a mechanism; for a designed one, also the request, the cost and the kind of proof.
 
     Examples
     --------
@@ -45,13 +45,13 @@ def report_of_design(mechanism: Mechanism) -> Report:
     >>> print(text.splitlines()[2])
     asked      least expected L0 with WH and CM, uniform prior
     """
-    made = mechanism.report()
-    first, *rest = made.sections
-    facts, lines = made.facts, [pair for part in first.parts if isinstance(part, Terms) for pair in part.pairs]
+    report = mechanism.report()
+    first, *rest = report.sections
+    facts, lines = report.facts, [pair for part in first.parts if isinstance(part, Terms) for pair in part.pairs]
     if mechanism.family == "designed":
         details = mechanism.certificate.details
         exact = details.get("cost", "")
-        also = f" = {exact}" if 0 < len(exact) <= LONGEST_COST else ""
+        also = f" = {exact}" if 0 < len(exact) <= MAX_COST_LETTERS else ""
         gap = f"at most {details['gap']:.2g} from the least possible" if details["gap"] else "the least possible"
         if "gap" in mechanism.certificate.unproved:
             gap = f"which the file says is {gap} (not proved)"
@@ -63,7 +63,7 @@ def report_of_design(mechanism: Mechanism) -> Report:
         ]
     else:
         lines.append(("made by", repr(mechanism)))
-    return replace(made, facts=facts, sections=(Section(first.title, (Terms(tuple(lines)),)), *rest))
+    return replace(report, facts=facts, sections=(Section(first.title, (Terms(tuple(lines)),)), *rest))
 
 
 def _loss_in_words(mechanism: Mechanism) -> str:
@@ -72,7 +72,7 @@ def _loss_in_words(mechanism: Mechanism) -> str:
 
 
 def _request_in_words(mechanism: Mechanism) -> str:
-    """What was minimised, and under which conditions."""
+    """Return the objective and its conditions in words."""
     properties, prior = mechanism.parameters["properties"], mechanism.parameters["prior"]
     having = f" with {listed(properties)}" if properties else ""
     weights = {"worst case": "", "uniform": ", uniform prior"}.get(prior, ", the prior given")

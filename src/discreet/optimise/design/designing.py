@@ -1,8 +1,8 @@
-"""``dc.design``: the best mechanism with the properties asked for, proved exactly."""
+"""``dc.design``: the best mechanism with the required properties, proved exactly."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from operator import mul
@@ -23,31 +23,33 @@ from ...exact.rationals import (
     read_epsilon,
     written_out,
 )
-from ...exact.tables import MOST_PLACES, Table
+from ...exact.tables import MAX_TABLE_ENTRIES, Table
+from ...lists import read_list
 from ...mechanism import Mechanism, read_count
 from ...privacy.certificate import Certificate, certify
+from ...progress import with_bar
 from ...report import Json
 from ...spaces import Counts
 from ..improve.targets import exact_weights
 from ..lp.bounds import gap_of
-from ..lp.certification import Proved
+from ..lp.certification import CertifiedTable
 from ..lp.program import Request
 from ..lp.rays import by_report, solve_by_rays
-from ..lp.search import ProvedDesign, search
+from ..lp.search import CertifiedDesign, search
 from ..lp.solver import InfeasibleDesign, SolverFailed
-from .closed import Closed, closed_form
+from .closed import ClosedForm, closed_form
 from .conflicts import conflict, is_proved_infeasible
 from .members import cheapest_member
 
-#: Linear programs are solved up to this n; closed forms, and what looks at one report at a time, go further.
-LARGEST_PROGRAM = 400
+#: Largest n of a linear program; closed forms, and requests that are solved report by report, go further.
+MAX_PROGRAM_N = 400
 
 #: Maximum number of counts of a design that a closed form answers: a prior has a fraction for each.
-LARGEST_DESIGN = 10**6
+MAX_DESIGN_COUNTS = 10**6
 
-#: From this n on, what looks at one report at a time is solved by rays, where noise is narrow beside the range:
-#: n (1 - a) at least this. Where it is wide, columns are sums of many rays, and the program is quicker while it fits.
-RAYS_FROM, NARROW = 100, 8
+#: Least n, and least n (1 - a), for which requests that can be solved report by report are solved by rays: the noise is
+#: narrow compared with the range. For wide noise columns are sums of many rays, and the linear program is faster.
+MIN_RAYS_N, MIN_RAYS_RATE = 100, 8
 
 
 def design(
@@ -61,12 +63,12 @@ def design(
     prior: object = None,
     worst_case: bool = False,
 ) -> Mechanism:
-    """The mechanism with the least expected loss among all that are private and have the properties asked for.
+    """Return the mechanism with the least expected loss among all private ones with the required properties.
 
     The answer is exact: a table of rational numbers whose privacy and properties were checked in integers by the judge
     and by :func:`discreet.check`, and whose cost exceeds that of the best possible one by at most the stated gap. The
-    same request gives the same mechanism everywhere: among equally good ones a symmetric one is taken, then a row
-    monotone one where there is one, then the least mean absolute error, then a fixed generic weighting.
+    same request gives the same mechanism everywhere: among equally good ones, symmetric ones come first, then row
+    monotone ones, then those with the least mean absolute error, then a fixed generic weighting decides.
 
     Parameters
     ----------
@@ -83,23 +85,23 @@ def design(
         Codes of the seven (S RH RM CH CM F WH), requirements such as "bias<=0" (see :mod:`discreet.requirements`), or
         objects; a list, or text such as "WH+CM".
     prior
-        How likely each truth is; uniform if not given.
+        The probability of each truth; uniform if not given.
     worst_case
         Minimise the largest expected loss of any truth instead.
 
     Returns
     -------
     Mechanism
-        Of the family "designed". ``certificate.details`` has ``cost`` (exact), ``least`` (no mechanism that meets the
-        request costs less), ``gap`` (their difference at most) and ``certified``: "closed form", "rational vertex" (the
-        exact optimum of the linear program), "mixed and rounded" or "rounded inside the cone" (a table a hair's breadth
-        inside all inequalities). Where the solver fails it is "known mechanism": the cheapest closed form that meets
-        the request (``form`` names it), whose gap can be large.
+        A mechanism of the family "designed". ``certificate.details`` has ``cost`` (exact), ``least`` (a lower bound of
+        the cost for this request), ``gap`` (their largest difference) and ``certified``: "closed form", "rational
+        vertex" (the exact optimum of the linear program), "mixed and rounded" or "rounded inside the cone" (a table
+        slightly inside all inequalities). If the solver fails it is "known mechanism": the cheapest closed form that
+        meets the request (``form`` names it), whose gap can be large.
 
     Raises
     ------
     Conflict
-        When no mechanism meets the request; it names a smallest set of requirements that clash.
+        If no mechanism meets the request; it names a smallest set of requirements that clash.
 
     References
     ----------
@@ -111,7 +113,7 @@ def design(
     >>> m.certificate.details["cost"], m.certificate.details["certified"], m.certificate.ratio
     ('969/1250', 'rational vertex', Fraction(11, 10))
     """
-    request, stated = read_request(
+    request, certified_epsilon = read_request(
         n, alpha=alpha, epsilon=epsilon, delta=delta, loss=loss, properties=properties, prior=prior,
         worst_case=worst_case,
     )  # fmt: skip
@@ -119,40 +121,71 @@ def design(
     if closed is not None:
         return _from_closed(request, closed)
     if by_report(request) and _prefers_rays(request):
-        answer = solve_by_rays(request, stated)
-        return _proved(request, answer.proved, answer.bound)
-    return _searched(request, stated, None)[0]
+        answer = solve_by_rays(request, certified_epsilon)
+        return _designed(request, answer.certified, answer.bound)
+    return _searched(request, certified_epsilon, None)[0]
 
 
 def design_each(
     n: Any,
     *,
-    alphas: Sequence[Any],
+    alphas: Iterable[Number] | None = None,
+    epsilons: Iterable[Number] | None = None,
     loss: Any = "L0",
     properties: Any = (),
     prior: Any = None,
     worst_case: bool = False,
+    progress: bool | None = None,
 ) -> Iterator[Mechanism]:
-    """The designs for several alphas, each solved from where the one before ended.
+    """Yield the designs for several alphas or epsilons, each solved from the solution of the one before.
 
     Neighbouring alphas have neighbouring answers, so this is much faster than asking for each alone. The mechanisms are
     the same.
+
+    Parameters
+    ----------
+    n
+        The largest count, or a ``Counts`` space.
+    alphas, epsilons
+        The privacy of each; exactly one of them, alpha = e^-epsilon.
+    loss, properties, prior, worst_case
+        As for :func:`discreet.design`, the same for all.
+    progress
+        Whether to show a bar; by default only on a terminal.
 
     Examples
     --------
     >>> [m.certificate.details["cost"] for m in design_each(2, alphas=["1/2", "3/4"], loss="L1", properties="CM")]
     ['5/9', '92/123']
+    >>> [round(m.certificate.epsilon, 3) for m in design_each(2, epsilons=[0.5, 1])]
+    [0.5, 1.0]
     """
-    last: ProvedDesign | None = None
-    for alpha in alphas:
-        request, stated = read_request(
-            n, alpha=alpha, epsilon=None, delta=0, loss=loss, properties=properties, prior=prior, worst_case=worst_case
+    if (alphas is None) == (epsilons is None):
+        raise InvalidInput(f"give exactly one of {arg('alphas')} and {arg('epsilons')}.")
+    name, numbers = ("alpha", alphas) if epsilons is None else ("epsilon", epsilons)
+    requests = [
+        read_request(
+            n,
+            **{"alpha": None, "epsilon": None, name: number},
+            delta=0,
+            loss=loss,
+            properties=properties,
+            prior=prior,
+            worst_case=worst_case,
         )
+        for number in read_list(numbers, f"{name}s", "numbers")
+    ]
+    return _design_each(requests, progress)
+
+
+def _design_each(requests: Sequence[tuple[Request, Fraction]], progress: bool | None) -> Iterator[Mechanism]:
+    last: CertifiedDesign | None = None
+    for request, certified_epsilon in with_bar(requests, "designs", progress):
         closed = closed_form(request)
         if closed is not None:
             yield _from_closed(request, closed)
             continue
-        mechanism, last = _searched(request, stated, last)
+        mechanism, last = _searched(request, certified_epsilon, last)
         yield mechanism
 
 
@@ -167,88 +200,90 @@ def read_request(
     prior: Any,
     worst_case: bool,
 ) -> tuple[Request, Fraction]:
-    """The request in exact numbers, and the epsilon to state with a delta (at least log(1/alpha))."""
+    """Return the request in exact numbers, and the epsilon of the certificate (at least log(1/alpha))."""
     size = read_count(n) + 1
-    if size > LARGEST_DESIGN:
-        raise InvalidInput.must_be("n", f"below {LARGEST_DESIGN:,} for a design", n, meaning="the largest count")
+    if size > MAX_DESIGN_COUNTS:
+        raise InvalidInput.must_be("n", f"below {MAX_DESIGN_COUNTS:,} for a design", n, meaning="the largest count")
     a = read_alpha(alpha, epsilon)
-    allowed = as_fraction(delta, "delta")
-    if not 0 <= allowed < 1:
+    allowed_delta = as_fraction(delta, "delta")
+    if not 0 <= allowed_delta < 1:
         raise InvalidInput.must_be("delta", "a probability below 1", delta, "0 asks for pure privacy.")
     if worst_case and prior is not None:
         raise InvalidInput(
             "the worst case over all truths needs no prior.",
             f"Give either {arg('prior')} or {arg('worst_case', True)}.",
         )
-    wanted = requirements.resolve(properties)
-    codes = [p.code for p in wanted]
-    twice = next((code for code in codes if codes.count(code) > 1), None)
-    if twice is not None:
+    required = requirements.resolve(properties)
+    codes = [p.code for p in required]
+    repeat = next((code for code in codes if codes.count(code) > 1), None)
+    if repeat is not None:
         raise InvalidInput(
-            f"{twice!r} is asked for more than once.", "Name each requirement once.", argument="properties"
+            f"{repeat!r} is asked for more than once.", "Name each requirement once.", argument="properties"
         )
-    resolved = losses.resolve(loss)
     space = Counts(size - 1)
-    if not resolved.nondecreasing or not resolved.symmetric:
-        resolved.levels(space, space)  # a matrix of losses must fit; refused before any work
+    loss_object = losses.resolve(loss).on(space, space)
+    if not loss_object.nondecreasing or not loss_object.symmetric:
+        loss_object.levels(space, space)  # a matrix of losses must fit; refused before any work
     weights = None if worst_case else exact_weights(prior, size)
-    stated = read_epsilon(epsilon) if epsilon is not None else log_bounds(1 / a)[1]
-    given = f"alpha = {alpha}" if epsilon is None else f"epsilon = {epsilon}"
-    return Request(size - 1, a, resolved, weights, wanted, allowed, given), stated
+    certified_epsilon = read_epsilon(epsilon) if epsilon is not None else log_bounds(1 / a)[1]
+    privacy_given = f"alpha = {alpha}" if epsilon is None else f"epsilon = {epsilon}"
+    return Request(size - 1, a, loss_object, weights, required, allowed_delta, privacy_given), certified_epsilon
 
 
 def _prefers_rays(request: Request) -> bool:
-    narrow = request.n * (1 - request.alpha) >= NARROW
-    return request.n > LARGEST_PROGRAM or (request.n > RAYS_FROM and narrow)
+    narrow = request.n * (1 - request.alpha) >= MIN_RAYS_RATE
+    return request.n > MAX_PROGRAM_N or (request.n > MIN_RAYS_N and narrow)
 
 
-def _searched(request: Request, stated: Fraction, start: ProvedDesign | None) -> tuple[Mechanism, ProvedDesign | None]:
-    """The answer of the linear program, and where the solver ended; a known mechanism where the solver fails."""
-    if request.n > LARGEST_PROGRAM:
+def _searched(
+    request: Request, epsilon: Fraction, start: CertifiedDesign | None
+) -> tuple[Mechanism, CertifiedDesign | None]:
+    """Return the answer of the linear program, and the solver's last state; a known mechanism if the solver fails."""
+    if request.n > MAX_PROGRAM_N:
         raise Unsupported(
-            f"a linear program over {(request.n + 1) ** 2:,} probabilities is too large (n up to {LARGEST_PROGRAM}).",
+            f"a linear program over {(request.n + 1) ** 2:,} probabilities is too large (n up to {MAX_PROGRAM_N}).",
             "Larger n are possible for L0 without column properties, and for properties among S, RM and WH.",
             argument="n",
         )
     try:
-        found = search(request, stated, start)
-        return _proved(request, found.proved, found.bound), found
+        solution = search(request, epsilon, start)
+        return _designed(request, solution.certified, solution.bound), solution
     except (InfeasibleDesign, SolverFailed) as problem:
-        known = cheapest_member(request, stated)
-        if known is not None:
-            name, proved = known
-            return _proved(request, proved, _bound_without_search(request), form=name), None
+        member = cheapest_member(request, epsilon)
+        if member is not None:
+            name, table = member
+            return _designed(request, table, _bound_without_search(request), form=name), None
         if isinstance(problem, InfeasibleDesign) or is_proved_infeasible(request, private=True):
             raise conflict(request) from None
         raise
 
 
 def _bound_without_search(request: Request) -> float:
-    """What no mechanism costs less than, whatever it meets: the least loss of each truth, or without requirements."""
-    levels, codes = request.loss.levels(Counts(request.n), Counts(request.n))
-    least = [min(as_fraction(levels[c]) for c in set(row)) for row in codes.tolist()]
+    """Return a lower bound of the cost: from the least loss of each truth, or from the request without requirements."""
+    losses_by_code, codes = request.loss.levels(Counts(request.n), Counts(request.n))
+    least = [min(as_fraction(losses_by_code[c]) for c in set(row)) for row in codes.tolist()]
     weights = request.weights
     bound = max(least) if weights is None else sum(map(mul, weights, least), Fraction(0))
     free = closed_form(replace(request, requirements=()))
     return float_down(bound if free is None else max(bound, Fraction(free.cost)))
 
 
-# ------------------------------------------------------------------------------------------------ handing over
+# ------------------------------------------------------------------------------------------------ certificates
 
 
-def _from_closed(request: Request, closed: Closed) -> Mechanism:
-    """A closed form, judged like everything else; the theorem says that nothing is better."""
+def _from_closed(request: Request, closed: ClosedForm) -> Mechanism:
+    """Return the mechanism of a closed form, with a certificate from the judge; a theorem proves it optimal."""
     space = Counts(request.n)
-    if request.requirements and (request.n + 1) ** 2 <= MOST_PLACES:
-        _refuse_unmet(request, Channel(space, space, _Handed(space, closed.kernel)))
+    if request.requirements and (request.n + 1) ** 2 <= MAX_TABLE_ENTRIES:
+        _refuse_unmet(request, Channel(space, space, _KernelWithSpaces(space, closed.kernel)))
     cost = closed.cost if isinstance(closed.cost, Fraction) else Fraction(closed.cost)
     details = {"certified": "closed form", "form": closed.name, **figures(cost, cost)}
     certificate = certify(closed.kernel, space, ratio=1 / request.alpha, details=details)
     return _mechanism(request, closed.kernel, certificate)
 
 
-class _Handed:
-    """A kernel with its spaces, as the checks of properties want it."""
+class _KernelWithSpaces:
+    """A kernel with its spaces, as the checks of properties need it."""
 
     def __init__(self, space: Counts, kernel: Kernel) -> None:
         self.inputs, self.outputs, self.kernel = space, space, kernel
@@ -264,22 +299,20 @@ def _refuse_unmet(request: Request, channel: Channel) -> None:
             raise NotCertified(f"the closed form does not have {code}: {result.where}.")
 
 
-def _proved(request: Request, proved: Proved, bound: float, form: str | None = None) -> Mechanism:
-    cost = exact_cost(proved.table, request)
+def _designed(request: Request, certified: CertifiedTable, bound: float, form: str | None = None) -> Mechanism:
+    cost = exact_cost(certified.table, request)
     least = min(Fraction(bound), cost)
-    details = {"certified": proved.how, **({} if form is None else {"form": form}), **figures(cost, least)}
-    if proved.mixing:
-        details["mixing"] = float_up(proved.mixing)
-        details["rounded_to_bits"] = proved.table.totals[0].bit_length() - 1
-    judged = proved.certificate
-    certificate = Certificate(
-        judged.notion, judged.epsilon, judged.delta, judged.ratio, judged.how, judged.tight, details
-    )
-    return _mechanism(request, proved.table, certificate)
+    details = {"certified": certified.how, **({} if form is None else {"form": form}), **figures(cost, least)}
+    if certified.mixing:
+        details["mixing"] = float_up(certified.mixing)
+        details["rounded_to_bits"] = certified.table.totals[0].bit_length() - 1
+    proof = certified.certificate
+    certificate = Certificate(proof.notion, proof.epsilon, proof.delta, proof.ratio, proof.how, proof.tight, details)
+    return _mechanism(request, certified.table, certificate)
 
 
 def exact_cost(table: Table, request: Request) -> Fraction:
-    """The cost of a table; irrational losses are taken as the doubles nearest to them."""
+    """Return the cost of a table; irrational losses are taken as the doubles nearest to them."""
     prior = None if request.weights is None else list(request.weights)
     worst = request.weights is None
     try:
@@ -289,10 +322,10 @@ def exact_cost(table: Table, request: Request) -> Fraction:
 
 
 def figures(cost: Fraction, least: Fraction) -> dict[str, Json]:
-    """What a certificate says about the cost."""
-    shown = written_out(cost)
+    """Return the figures of a certificate about the cost."""
+    text = written_out(cost)
     return {
-        **({"cost": shown} if shown is not None else {}),
+        **({"cost": text} if text is not None else {}),
         "cost_about": float(cost),
         "least": float_down(least) + 0.0,  # not -0.0
         "gap": float_up(gap_of(cost, float(least))) if cost != least else 0.0,

@@ -6,72 +6,76 @@ Fernandes, Lefki, Palamidessi, *Utility-Preserving Privacy Mechanisms for Counti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from inspect import Parameter, signature
 from types import SimpleNamespace
 from typing import Any
 
 from ...channels import Channel
 from ...errors import InvalidInput, InWords, WrongType, arg
 from ...exact.rationals import SMALLEST_EPSILON, Number, as_fraction, bound_up, simplest_between, text_up
+from ...lists import read_list
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
 from ...report import Fact, Json, Prose, Report, Result, Section, Terms, plain, stamped
-from ...wording import rounded
+from ...tabular import Columns, Tabular
+from ...wording import nearest, rounded
 from ..families import FAMILIES
 from .targets import Target, read_target
 
-#: Beyond this a mechanism as good as publishes the truth; search further with ``between``.
-LARGEST = Fraction(64)
+#: Largest epsilon that is tried by default: beyond it a mechanism practically publishes the truth.
+MAX_EPSILON = Fraction(64)
 
-#: The neighbour that misses the target is this close, relatively, unless the family is too rough for that.
+#: Relative distance of the neighbour that misses the target; larger if the family is too coarse.
 NEIGHBOUR_GAP = Fraction(1, 2**20)
 
-#: In case the family is not monotone, so many much smaller (for privacy: larger) epsilons are tried, by factors of 4.
+#: Number of much smaller (for privacy: larger) epsilons, by factors of 4, that are tried in case the family is not
+#: monotone.
 PROBES = 3
 
 
 @dataclass(frozen=True)
 class Trial:
-    """An epsilon and what the family reaches there."""
+    """An epsilon and the value of the family there."""
 
     epsilon: Fraction
     value: Fraction | float
 
     def __str__(self) -> str:
         near_one = 0 < 1 - self.value < 1e-9
-        shown = f"1 - {float(1 - self.value):.3g}" if near_one else f"{float(self.value):.9g}"
-        return f"{shown} at epsilon = {text_up(self.epsilon, 9)}"
+        text = f"1 - {float(1 - self.value):.3g}" if near_one else f"{float(self.value):.9g}"
+        return f"{text} at epsilon = {text_up(self.epsilon, 9)}"
 
 
 @dataclass(frozen=True)
-class Calibration(Result):
+class Calibration(Tabular, Result):
     """The epsilon that just meets a target, the mechanism, and the evidence.
 
     Attributes
     ----------
     epsilon
-        The epsilon to hand to the family, exactly: the smallest that meets a target about the error, the largest that
-        meets a target about privacy, to within one millionth (2^-20) of itself.
+        The exact epsilon for the family: the smallest that meets a target about the error, the largest that meets a
+        target about privacy, to within one millionth (2^-20) of itself.
     mechanism
         The mechanism at that epsilon, with its certificate.
     family, target
         The name of the family and the target, in words.
     achieved
-        What the mechanism reaches: a Fraction where that is rational, else a float.
+        The value of the mechanism: a Fraction if it is rational, else a float.
     next_smaller, next_larger
-        The evidence that no better epsilon would do: the neighbouring epsilon and what it reaches, which misses the
-        target. The other one is None.
+        The evidence that no better epsilon meets the target: the neighbouring epsilon and its value, which misses it.
+        The other one is None.
     monotone
-        Whether the epsilons that were tried meet the target on one side only. If not, ``epsilon`` is the best one
-        *found*: the far end of those that meet it.
+        True if the tried epsilons meet the target on one side only. If not, ``epsilon`` is the best one *found*: the
+        far end of those that meet it.
 
     Examples
     --------
     >>> import discreet as dc
-    >>> found = dc.calibrate("randomized_response", 2, truth="3/4")     # e^eps / (1 + e^eps) = 3/4
-    >>> round(float(found.epsilon), 4), found.achieved >= 0.75, found.next_smaller.value < 0.75
+    >>> best = dc.calibrate("randomized_response", 2, truth="3/4")     # e^eps / (1 + e^eps) = 3/4
+    >>> round(float(best.epsilon), 4), best.achieved >= 0.75, best.next_smaller.value < 0.75
     (1.0986, True, True)
     """
 
@@ -86,12 +90,27 @@ class Calibration(Result):
 
     @property
     def exact(self) -> bool:
-        """Whether ``achieved`` is exact. Otherwise floats decided, with their rounding error counted as a miss."""
+        """True if ``achieved`` is exact. Otherwise floats decided, and their rounding error counted as a miss."""
         return isinstance(self.achieved, Fraction)
 
-    def to_json(self) -> dict[str, Json]:
-        """Plain JSON values, as in ``schemas/calibration.json``."""
+    def data_columns(self) -> Columns:
+        """Return one row: the target, the epsilon, what it reaches, and the neighbour that misses the target."""
         missed = self.next_smaller or self.next_larger
+        return {
+            "family": [self.family],
+            "target": [self.target],
+            "epsilon": [bound_up(self.epsilon)],
+            "achieved": [float(self.achieved)],
+            "missed at": [None if missed is None else float(missed.epsilon)],
+            "missed with": [None if missed is None else float(missed.value)],
+        }
+
+    def _headline(self) -> str:
+        return f"{self.family}, epsilon = {text_up(self.epsilon, 9)}, {self.target}"
+
+    def to_json(self) -> dict[str, Json]:
+        """Return plain JSON values, as in ``schemas/calibration.json``."""
+        neighbour = self.next_smaller or self.next_larger
         content: dict[str, Json] = {
             "family": self.family,
             "target": self.target,
@@ -99,15 +118,15 @@ class Calibration(Result):
             "exact_epsilon": str(self.epsilon),
             "achieved": float(self.achieved),
             "exact": self.exact,
-            "missed_at": None if missed is None else float(missed.epsilon),
-            "missed_with": None if missed is None else plain(float(missed.value)),
+            "missed_at": None if neighbour is None else float(neighbour.epsilon),
+            "missed_with": None if neighbour is None else plain(float(neighbour.value)),
             "monotone": self.monotone,
             "certificate": self.mechanism.certificate.to_json(),
         }
         return stamped("calibration", 1, content)
 
     def report(self) -> Report:
-        """The epsilon, what it reaches, the neighbour that misses the target, and what was proved."""
+        """Return the epsilon, its value, the neighbour that misses the target, and the proof."""
         which = "largest" if self.next_smaller is None else "smallest"
         how = "decided in rational numbers" if self.exact else "in floats, rounding error allowed for"
         terms = [("exactly", f"epsilon = {self.epsilon}")] if self.epsilon.denominator < 10**12 else []
@@ -172,18 +191,19 @@ def calibrate(
     family
         Called as ``family(space, epsilon=..., **options)``: a function such as ``dc.geometric``, or its name.
     space
-        What the family wants first: the largest count n, a space, for randomised response also the number of values.
+        The first argument of the family: the largest count n, a space, for randomised response also the number of
+        values.
     distance, mean_error, truth, within, share_variance, likelihood_ratio
         Exactly one target; ``share_variance`` is for surveys (:func:`discreet.share_variance`): the variance of an
         estimated share, times the number of people. ``likelihood_ratio`` takes a radius ``within``, or compares any
         two truths.
     prior
-        How likely each truth is, or "uniform". Without it ``distance`` averages uniformly and the others look at the
-        worst truth.
+        The probability of each truth, or "uniform". Without it ``distance`` averages uniformly and the other targets
+        are for the worst truth.
     between
-        The range of epsilons to search. By default 1e-9 to 64; for maps, what the mechanisms there can be built for.
+        The range of epsilons to search. By default 1e-9 to 64; for maps, the range of their mechanisms.
     options
-        Handed to the family, such as ``border="normalise"``.
+        Options for the family, such as ``border="normalise"``.
 
     Returns
     -------
@@ -193,50 +213,51 @@ def calibrate(
     Raises
     ------
     InvalidInput
-        When no epsilon meets the target (the message says what comes closest), or every one does.
+        If no epsilon meets the target (the message names the closest), or every one does.
 
     Examples
     --------
-    >>> found = calibrate("geometric", 100, likelihood_ratio=2, within=10)
-    >>> round(float(found.epsilon), 6)                                          # ln(2) / 10
+    >>> best = calibrate("geometric", 100, likelihood_ratio=2, within=10)
+    >>> round(float(best.epsilon), 6)                                          # ln(2) / 10
     0.069315
-    >>> found.achieved <= 2 < found.next_larger.value
+    >>> best.achieved <= 2 < best.next_larger.value
     True
     >>> round(float(calibrate("randomized_response", 101, truth=0.5).epsilon), 4)     # ln(100)
     4.6052
     """
     build = _read_family(family)
     name = str(getattr(build, "__name__", "this family"))
+    _refuse_unknown_options(build, name, options)
     unit = Fraction(getattr(space, "unit", 1))
-    known = FAMILIES.built_by(build)
-    lowest, highest = _read_range(between, known, unit)
+    family_entry = FAMILIES.built_by(build)
+    lowest, highest = _read_range(between, family_entry, unit)
     start = min(max(1 / unit, lowest), highest)
 
     def propose(epsilon: Fraction) -> Channel:
-        if known is not None and known.kernel:
-            kernel = resolve(known.kernel)(space, epsilon, **options)
+        if family_entry is not None and family_entry.kernel:
+            kernel = resolve(family_entry.kernel)(space, epsilon, **options)
             return Channel(space, space, SimpleNamespace(kernel=kernel, matrix=kernel.matrix()))
         return Channel.of(build(space, epsilon=epsilon, **options))
 
-    wishes = {
+    limits = {
         "distance": distance, "mean_error": mean_error, "truth": truth, "share_variance": share_variance,
         "likelihood_ratio": likelihood_ratio,
     }  # fmt: skip
-    target = read_target(propose(start), wishes, within, prior)
+    target = read_target(propose(start), limits, within, prior)
     search = _Search(name, propose, target, lowest, highest)
     good, bad, monotone = search.bracket(start)
     best = search.narrow(good, bad)
-    missed = search.neighbour(best)
+    neighbour = search.neighbour(best)
     mechanism = build(space, epsilon=best, **options)
     achieved = target.value(Channel.of(mechanism))
-    smaller, larger = (None, missed) if target.bounds_privacy else (missed, None)
+    smaller, larger = (None, neighbour) if target.bounds_privacy else (neighbour, None)
     return Calibration(best, mechanism, name, target.sentence, achieved, smaller, larger, monotone)
 
 
-def find_family(written: str) -> Family:
-    """The family that can be calibrated and has this name."""
-    what, listed = "a family that can be calibrated", ", ".join(FAMILIES.written("calibrate"))
-    return FAMILIES.find(written, "calibrate", what, shown=lambda family: family.name, listed=listed)
+def find_family(name: str) -> Family:
+    """Return the family with this name among those that can be calibrated."""
+    what, names = "a family that can be calibrated", ", ".join(FAMILIES.cli_names("calibrate"))
+    return FAMILIES.find(name, "calibrate", what, shown=lambda family: family.name, listed=names)
 
 
 def _read_family(family: object) -> Callable[..., Mechanism]:
@@ -249,28 +270,46 @@ def _read_family(family: object) -> Callable[..., Mechanism]:
             f"({', '.join(one.name for one in FAMILIES.offered('calibrate'))})",
             InWords(type(family).__name__),
         )
-    made: Callable[..., Mechanism] = family
-    return made
+    build: Callable[..., Mechanism] = family
+    return build
 
 
-def _read_range(between: Any, known: Family | None, unit: Fraction) -> tuple[Fraction, Fraction]:
+def _refuse_unknown_options(build: Callable[..., Mechanism], name: str, options: Mapping[str, object]) -> None:
+    """Refuse options that the family does not have; a family of one's own may take any."""
+    try:
+        parameters = [*signature(build).parameters.values()]
+    except (TypeError, ValueError):  # a callable that does not say what it takes
+        return
+    if any(one.kind is Parameter.VAR_KEYWORD for one in parameters):
+        return
+    known = [one.name for one in parameters[1:] if one.name not in ("epsilon", "alpha")]
+    for option in options:
+        if option not in known:
+            meant = nearest(option, [*known, *signature(calibrate).parameters])
+            advice = f"Did you mean {meant}? " if meant else ""
+            whose = f"Its options are {', '.join(known)}." if known else "It has no options."
+            raise WrongType(f"{name} has no option {option}.", advice + whose, argument=option)
+
+
+def _read_range(between: Any, family: Family | None, unit: Fraction) -> tuple[Fraction, Fraction]:
     if between is None:
-        if known is None or not known.steps:
-            return SMALLEST_EPSILON, LARGEST
-        smallest, largest = resolve(known.steps)
+        if family is None or not family.steps:
+            return SMALLEST_EPSILON, MAX_EPSILON
+        smallest, largest = resolve(family.steps)
         return smallest / unit, largest / unit
-    low, high = (as_fraction(e, "an end of between") for e in between)
-    if not 0 < low < high:
+    ends = [as_fraction(end, "an end of between") for end in read_list(between, "between", "two epsilons")]
+    if len(ends) != 2 or not 0 < ends[0] < ends[1]:
         raise InvalidInput.must_be("between", "a pair of epsilons, 0 < low < high", between)
+    low, high = ends
     return low, high
 
 
 @dataclass(frozen=True)
 class _Search:
-    """Bisection on exact rationals, in the direction the target asks for.
+    """Bisection on exact rationals, in the direction of the target.
 
-    "Worse" is the direction in which one hopes to go and in which the target is eventually missed: smaller epsilons
-    for targets about the error, larger ones for targets about privacy.
+    "Worse" is the direction in which the target is eventually missed: smaller epsilons for targets about the error,
+    larger ones for targets about privacy.
     """
 
     name: str
@@ -283,57 +322,57 @@ class _Search:
     def _worse(self) -> Fraction:
         return Fraction(2) if self.target.bounds_privacy else Fraction(1, 2)
 
-    def _met(self, epsilon: Fraction) -> bool:
-        return self.target.met(self.propose(epsilon))
+    def _meets(self, epsilon: Fraction) -> bool:
+        return self.target.is_met(self.propose(epsilon))
 
     def _move(self, epsilon: Fraction, factor: Fraction) -> tuple[Fraction, bool] | None:
-        """The next epsilon and whether it meets the target; None at the end of what can be built."""
-        moved = min(max(epsilon * factor, self.lowest), self.highest)
-        if moved == epsilon:
+        """Return the next epsilon and whether it meets the target; None at the end of the family's range."""
+        neighbour = min(max(epsilon * factor, self.lowest), self.highest)
+        if neighbour == epsilon:
             return None
         try:
-            return moved, self._met(moved)
-        except InvalidInput:  # the family knows its own limits
+            return neighbour, self._meets(neighbour)
+        except InvalidInput:  # beyond the limits of the family
             return None
 
     def bracket(self, start: Fraction) -> tuple[Fraction, Fraction, bool]:
-        """An epsilon that meets the target, a worse one that does not, and whether the epsilons tried agree."""
+        """Return an epsilon that meets the target, a worse one that does not, and whether all trials agree."""
         good, bad = self._walk(start)
         monotone, far = True, bad
         for _ in range(PROBES):
             step = self._move(far, self._worse**2)
             if step is None:
                 break
-            far, met = step
-            if met:
+            far, is_met = step
+            if is_met:
                 monotone = False
                 good, bad = self._walk(far)
                 far = bad
         return good, bad, monotone
 
     def _walk(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-        met = self._met(epsilon)
-        factor = self._worse if met else 1 / self._worse
+        is_met = self._meets(epsilon)
+        factor = self._worse if is_met else 1 / self._worse
         while True:
             step = self._move(epsilon, factor)
             if step is None:
-                raise self._trivial(epsilon) if met else self._impossible(epsilon)
-            if step[1] != met:
-                return (epsilon, step[0]) if met else (step[0], epsilon)
+                raise self._trivial(epsilon) if is_met else self._impossible(epsilon)
+            if step[1] != is_met:
+                return (epsilon, step[0]) if is_met else (step[0], epsilon)
             epsilon = step[0]
 
     def narrow(self, good: Fraction, bad: Fraction) -> Fraction:
-        """The simplest rational that meets the target within a quarter of NEIGHBOUR_GAP of where it begins to."""
+        """Return the simplest rational that meets the target, within a quarter of NEIGHBOUR_GAP of the threshold."""
         while abs(good - bad) > min(good, bad) * NEIGHBOUR_GAP / 4:
             middle = (good + bad) / 2
-            good, bad = (middle, bad) if self._met(middle) else (good, middle)
+            good, bad = (middle, bad) if self._meets(middle) else (good, middle)
         better = good * (1 - NEIGHBOUR_GAP / 4 if self.target.bounds_privacy else 1 + NEIGHBOUR_GAP / 4)
         simple = simplest_between(*sorted((good, better)))
         inside = self.lowest <= simple <= self.highest
-        return simple if inside and self._met(simple) else good
+        return simple if inside and self._meets(simple) else good
 
     def neighbour(self, epsilon: Fraction) -> Trial | None:
-        """The nearest worse epsilon that misses the target.
+        """Return the nearest worse epsilon that misses the target.
 
         Families round e^-epsilon to a simple fraction (by up to 2^-40), so at tiny epsilons neighbours can be alike.
         """
@@ -342,7 +381,7 @@ class _Search:
             other = epsilon * (1 + gap if self.target.bounds_privacy else 1 - gap)
             other = min(max(other, self.lowest), self.highest)
             channel = self.propose(other)
-            if not self.target.met(channel):
+            if not self.target.is_met(channel):
                 return Trial(other, self.target.value(channel))
             gap *= 4
         return None  # pragma: no cover - the bracket has an epsilon that misses it

@@ -1,4 +1,4 @@
-"""Priors by name, and from files: how likely each count is."""
+"""Priors by name and from files: the probability of each count."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...errors import InvalidInput, UnreadableFile
 from ...exact.rationals import as_fraction
 from ...wording import plain
 
-#: How likely count j of 0..n is, up to a factor.
+#: The weight of count j of 0..n, up to a factor, by name.
 NAMES = {
     "uniform": lambda n, j: Fraction(1),
     "triangular": lambda n, j: Fraction(min(j, n - j) + 1),
@@ -21,7 +21,7 @@ NAMES = {
 
 
 def named_prior(name: str, n: int) -> list[Fraction] | None:
-    """The prior of this name on 0..n; None if there is none.
+    """Return the prior of this name on 0..n, or None.
 
     >>> named_prior("triangular", 2)
     [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)]
@@ -35,7 +35,10 @@ def named_prior(name: str, n: int) -> list[Fraction] | None:
 
 
 def read_prior_file(path: str, n: int) -> list[Fraction]:
-    """The numbers in a file, one for each count 0..n, separated by space, commas or lines, divided by their sum."""
+    """Read a prior from a file: one number for each count 0..n, separated by space, commas or lines.
+
+    The numbers are divided by their sum.
+    """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as problem:
@@ -53,3 +56,12 @@ def read_prior_file(path: str, n: int) -> list[Fraction]:
         )
     total = sum(weights)
     return [w / total for w in weights]
+
+
+def read_named_prior(text: str, n: int) -> list[Fraction]:
+    """Return the prior of a name, or that in a file.
+
+    >>> read_named_prior("uniform", 1)
+    [Fraction(1, 2), Fraction(1, 2)]
+    """
+    return named_prior(text, n) or read_prior_file(text, n)

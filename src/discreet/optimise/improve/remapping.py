@@ -25,23 +25,23 @@ from .targets import exact_weights
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Remapped(Mechanism):
-    """A mechanism whose every report was replaced by the best guess of the truth.
+    """A mechanism with every report replaced by the best guess of the truth.
 
     Attributes
     ----------
     guesses
-        What each report of the source is replaced by, in the order of the source's reports.
+        The replacement of each report of the source, in the order of its reports.
     loss
         The loss the guesses minimise.
     cost
-        The expected loss under the prior: a Fraction where the loss is rational, else a float.
+        The expected loss under the prior: a Fraction if the loss is rational, else a float.
     exact
-        Whether every guess was decided in rational numbers. Otherwise guesses whose expected losses agree to about
-        twelve digits were taken for equal.
+        True if every guess was decided in rational numbers. Otherwise guesses whose expected losses agree to about
+        twelve digits counted as equal.
     optimal
-        Whether this is proved to be optimal among **all** mechanisms that are as private as the source.
+        True if this is proved to be optimal among **all** mechanisms that are as private as the source.
     sentence
-        Which of the two it is, and why.
+        The reason, in words.
     """
 
     guesses: tuple[Any, ...] = field(repr=False)
@@ -59,9 +59,9 @@ def remap(mechanism: Mechanism, loss: object = "L0", prior: object = None) -> Re
 
         guess(y) = argmin_g sum_x prior(x) P(y | x) loss(x, g)
 
-    The new mechanism is the old one followed by this fixed map, so it is at least as private; the judge looks at it
-    again. Of guesses with the same expected loss the one nearest to the report is taken, then the smaller one. A report
-    that is impossible under the prior stays as it is where it can.
+    The new mechanism is the old one followed by this fixed map, so it is at least as private; the judge checks it
+    again. Of guesses with the same expected loss the one nearest to the report is chosen, then the smaller one. A
+    report that is impossible under the prior is kept if possible.
 
     For the truncated geometric mechanism and a loss that never falls as the error grows, the result is optimal: no
     mechanism with the same epsilon has a smaller expected loss under that prior. For other losses, and for other
@@ -74,7 +74,7 @@ def remap(mechanism: Mechanism, loss: object = "L0", prior: object = None) -> Re
     loss
         "L0", "L1", "L2", a :class:`~discreet.losses.Loss`, or a matrix with a row per truth and a column per guess.
     prior
-        How likely each truth is; uniform if not given.
+        The probability of each truth; uniform if not given.
 
     Returns
     -------
@@ -92,30 +92,30 @@ def remap(mechanism: Mechanism, loss: object = "L0", prior: object = None) -> Re
     >>> m.guesses, m.cost, m.optimal
     ((1, 1, 2, 2), Fraction(13, 24), True)
     """
-    resolved = losses.resolve(loss)
     channel, table = exact_table(mechanism, "remapping")
+    loss_object = losses.resolve(loss).on(channel.inputs, channel.inputs)
     weights = exact_weights(prior, channel.shape[0])
-    guess, exact = _best_guesses(channel, table, resolved, weights)
+    guess, exact = _best_guesses(channel, table, loss_object, weights)
     rows = []
     for i in range(channel.shape[0]):
         row = [0] * channel.shape[0]
         for y, weight in enumerate(table.row(i)):
             row[guess[y]] += weight
         rows.append(row)
-    made = judge_again(mechanism, mechanism.inputs, Table.from_rows(rows).reduced())
-    optimal, sentence = _optimality(mechanism, resolved)
-    reached = Channel(made["inputs"], made["outputs"], made["kernel"])
+    parts = judge_again(mechanism, mechanism.inputs, Table.from_rows(rows).reduced())
+    optimal, sentence = _optimality(mechanism, loss_object)
+    remapped = Channel(parts["inputs"], parts["outputs"], parts["kernel"])
     return Remapped(
-        **made,
+        **parts,
         family="remapped",
         parameters={
             "source": mechanism.family,
-            "loss": resolved.name,
+            "loss": loss_object.name,
             "prior": "uniform" if prior is None else "given",
         },
         guesses=tuple(mechanism.inputs.value(g) for g in guess),
-        loss=resolved,
-        cost=cost(reached, resolved, weights, exact=True) if exact else cost(reached, resolved, weights),
+        loss=loss_object,
+        cost=cost(remapped, loss_object, weights, exact=True) if exact else cost(remapped, loss_object, weights),
         exact=exact,
         optimal=optimal,
         sentence=sentence,
@@ -152,12 +152,12 @@ def _is_truncated_geometric(kernel: Kernel) -> bool:
 
 
 def _best_guesses(channel: Channel, table: Table, loss: Loss, weights: tuple[Fraction, ...]) -> tuple[list[int], bool]:
-    """For each report the index of its best guess, and whether all were decided exactly.
+    """Return the index of the best guess for each report, and whether all were decided exactly.
 
     Floats rule guesses out, with an error bound; rational numbers decide among the rest.
     """
     possible, contenders = _screen(channel, table, loss, weights)
-    far = _report_to_guess(channel)
+    distance = _report_to_guess(channel)
     decide = _Decider.of(channel, table, loss, weights)
     guesses = []
     for y in range(channel.shape[1]):
@@ -166,12 +166,12 @@ def _best_guesses(channel: Channel, table: Table, loss: Loss, weights: tuple[Fra
             best = np.flatnonzero(contenders[y])
             if len(best) > 1 and decide is not None:
                 best = decide.least(y, best)
-        guesses.append(int(best[np.argmin(far[y, best])]))  # argmin takes the first, so the smaller, of the nearest
+        guesses.append(int(best[np.argmin(distance[y, best])]))  # argmin takes the smaller of two nearest guesses
     return guesses, decide is not None
 
 
 def _screen(channel: Channel, table: Table, loss: Loss, weights: tuple[Fraction, ...]) -> tuple[BoolArray, BoolArray]:
-    """Which reports are possible, and for each which guesses could be best, up to the error of floats.
+    """Return masks of the possible reports, and of the guesses that could be best for each, up to the error of floats.
 
     Posteriors are scaled so that the likeliest truth has weight one: no report is too rare for a float.
     """
@@ -189,7 +189,7 @@ def _screen(channel: Channel, table: Table, loss: Loss, weights: tuple[Fraction,
 
 
 def _report_to_guess(channel: Channel) -> IntArray:
-    """How far each guess is from each report, where reports and truths have a distance at all."""
+    """Return the squared distance of each guess from each report; zeros if they have no distance."""
     try:
         return losses.squared_distances(channel.outputs, channel.inputs)
     except Unsupported:
@@ -198,10 +198,10 @@ def _report_to_guess(channel: Channel) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class _Decider:
-    """Compares expected losses in integers: everything is brought to common denominators first."""
+    """An exact comparison of expected losses, in integers over common denominators."""
 
     table: Table
-    #: For each truth, its prior over its total, times a common denominator.
+    #: The prior of each truth over its total, times a common denominator.
     scale: list[int]
     losses: list[int]
     codes: IntArray
@@ -217,7 +217,7 @@ class _Decider:
         return cls(table, [int(s * common) for s in shares], [int(v * denominator) for v in values], codes)
 
     def least(self, y: int, guesses: IntArray) -> IntArray:
-        """Those of the guesses with the least expected loss for report y."""
+        """Return the guesses with the least expected loss for report y."""
         column = [s * self.table.palette[c] for s, c in zip(self.scale, self.table.codes[:, y].tolist(), strict=True)]
         costs = [
             sum(w * self.losses[c] for w, c in zip(column, self.codes[:, g].tolist(), strict=True)) for g in guesses

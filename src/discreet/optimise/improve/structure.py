@@ -1,4 +1,4 @@
-"""Structure: symmetry for free, and whether a mechanism is the geometric one in disguise.
+"""Structure: symmetrisation, and derivability from the geometric mechanism.
 
 [C] is Cormode, Kulkarni, Srivastava, *Constrained Differential Privacy for Count Data*. The paper prints the transpose:
 its Pr[i | j] is P[j, i] here, where rows are truths.
@@ -20,14 +20,14 @@ from ...exact.tables import Table
 from ...mechanism import Mechanism
 from ...privacy.certificate import certify
 from ...privacy.verify import verify
-from ...report import Check, Json, Prose, Report, Result, Section, Terms, stamped
+from ...report import Finding, Json, Prose, Report, Result, Section, Terms, stamped
 from ...spaces import Space
 from ...wording import rounded
 from .targets import exact_weights
 
 
 def exact_table(mechanism: object, purpose: str) -> tuple[Channel, Table]:
-    """The exact probabilities of a mechanism; float matrices and irrational laws have none."""
+    """Return the exact probabilities of a mechanism; float matrices and irrational laws have none."""
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput(
             f"{purpose} needs a mechanism; got {type(mechanism).__name__}.",
@@ -44,17 +44,17 @@ def exact_table(mechanism: object, purpose: str) -> tuple[Channel, Table]:
 
 
 def judge_again(source: Mechanism, outputs: Space, table: Table) -> dict[str, Any]:
-    """What a mechanism made of another one is handed: spaces, kernel and a certificate of its own.
+    """Return the spaces, the kernel and a new certificate for a mechanism derived from another one.
 
-    The judge holds the new table against what was proved of the old one, which post-processing and averaging keep.
-    (Except on maps, where the ratio goes with a distance, and epsilon with the width of an enclosure.)
+    The judge checks the new table against the guarantee of the old one, which post-processing and averaging keep.
+    (Except on maps, where the ratio belongs to a distance, and epsilon to the width of an enclosure.)
     """
-    proved = source.certificate
-    claim: dict[str, Any] = {"epsilon": claimed(proved.epsilon), "delta": claimed(proved.delta)} if proved.delta else {}
-    ratio = None if proved.delta or source.inputs.as_grid is not None else proved.ratio
-    certificate = certify(table, source.inputs, proved.notion, ratio=ratio, **claim)
-    if proved.delta:
-        certificate = replace(certificate, epsilon=proved.epsilon, delta=proved.delta)
+    old = source.certificate
+    claim: dict[str, Any] = {"epsilon": claimed(old.epsilon), "delta": claimed(old.delta)} if old.delta else {}
+    ratio = None if old.delta or source.inputs.as_grid is not None else old.ratio
+    certificate = certify(table, source.inputs, old.notion, ratio=ratio, **claim)
+    if old.delta:
+        certificate = replace(certificate, epsilon=old.epsilon, delta=old.delta)
     return {"inputs": source.inputs, "outputs": outputs, "kernel": table, "certificate": certificate}
 
 
@@ -62,24 +62,24 @@ def judge_again(source: Mechanism, outputs: Space, table: Table) -> dict[str, An
 
 
 def symmetrise(mechanism: Mechanism, prior: object = None) -> Mechanism:
-    """The mechanism averaged with its mirror image: ``P*[i, j] = (P[i, j] + P[n-i, n-j]) / 2``.
+    """Return the mechanism averaged with its mirror image: ``P*[i, j] = (P[i, j] + P[n-i, n-j]) / 2``.
 
     It is symmetric (property S), at least as private, keeps each of the seven properties that the mechanism has, and
     costs the same on average **if weights and loss are symmetric**: prior[i] = prior[n-i], loss(n-i, n-j) = loss(i, j).
-    (The paper's theorem needs this and does not say so.) The cost of the worst truth can only fall.
+    (The paper's theorem needs this condition without stating it.) The cost of the worst truth can only fall.
 
     Parameters
     ----------
     mechanism
         Any exact mechanism from counts 0..n to counts.
     prior
-        The weights the cost is meant with. They are checked to be symmetric, and refused if they are not. Without
-        them the certificate says under which condition the cost stays.
+        The weights of the cost. They are refused if they are not symmetric. Without them the certificate states the
+        condition under which the cost stays the same.
 
     Returns
     -------
     Mechanism
-        Of the family "symmetrised", exact and judged again.
+        A mechanism of the family "symmetrised", exact and judged again.
 
     References
     ----------
@@ -119,33 +119,36 @@ def symmetrise(mechanism: Mechanism, prior: object = None) -> Mechanism:
         common = math.gcd(total, other)
         pairs = zip(table.row(i), reversed(table.row(-1 - i)), strict=True)
         rows.append([w * (other // common) + v * (total // common) for w, v in pairs])
-    made = judge_again(mechanism, mechanism.outputs, Table.from_rows(rows).reduced())
+    parts = judge_again(mechanism, mechanism.outputs, Table.from_rows(rows).reduced())
     return Mechanism(
-        **made, family="symmetrised", parameters={"source": mechanism.family, "same_cost_for": same_cost_for}
+        **parts, family="symmetrised", parameters={"source": mechanism.family, "same_cost_for": same_cost_for}
     )
 
 
 # ------------------------------------------------------------------------------------------------ derivability
 
 
+#: Name of the finding.
+_NAME = "derivable"
+
+
 @dataclass(frozen=True)
-class Derivability(Check, Result):
-    """Whether a mechanism is the geometric one followed by post-processing. True in a condition exactly when it is."""
+class Derivability(Finding, Result):
+    """The answer whether a mechanism is the geometric one with post-processing; its truth value is the answer."""
 
     holds: bool
-    #: alpha of the geometric mechanism it was compared with.
+    #: The alpha of the geometric mechanism in the comparison.
     alpha: Fraction
-    #: By how much the three-entry condition is violated at worst; 0 if nowhere.
+    #: The largest violation of the three-entry condition; 0 without one.
     violation: Fraction
-    #: The place of the worst violation, in words; None when there is none.
+    #: The location of the largest violation, in words; None without one.
     where: str | None
-    sentence: str
 
     def __bool__(self) -> bool:
         return self.holds
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values, as in ``schemas/derivability.json``; exact numbers as text, or None if too long."""
+        """Return plain JSON values, as in ``schemas/derivability.json``; exact numbers as text, None if too long."""
         content: dict[str, Json] = {
             "holds": self.holds,
             "alpha": written_out(self.alpha),
@@ -156,7 +159,7 @@ class Derivability(Check, Result):
         return stamped("derivability", 1, content)
 
     def report(self) -> Report:
-        """The answer, and the place of the worst violation."""
+        """Return the answer, and the location of the largest violation."""
         parts: list[Prose | Terms] = [Prose(self.sentence)]
         if not self.holds:
             parts.append(Terms((("violation", f"{rounded(self.violation)}, the largest of all places"),)))
@@ -172,9 +175,9 @@ class Derivability(Check, Result):
 
 
 def derivable(mechanism: Mechanism, *, alpha: Number | None = None, epsilon: Number | None = None) -> Derivability:
-    """Whether a mechanism can be had by post-processing the reports of the geometric mechanism with the same alpha.
+    """Return whether post-processing the geometric mechanism with the same alpha gives this mechanism.
 
-    It can exactly when, for every report j and every truth i, ::
+    It does exactly when, for every report j and every truth i, ::
 
         P[i, j] - a P[i-1, j]  >=  a (P[i+1, j] - a P[i, j])          three adjacent entries, 0 < i < n
         P[0, j] >= a P[1, j],      P[n, j] >= a P[n-1, j]             at the ends (this is differential privacy)
@@ -188,8 +191,8 @@ def derivable(mechanism: Mechanism, *, alpha: Number | None = None, epsilon: Num
     mechanism
         Any exact mechanism whose truths are counts.
     alpha, epsilon
-        The geometric mechanism to compare with. By default the one with exactly the mechanism's own privacy: alpha is
-        one over its largest ratio between adjacent counts.
+        The geometric mechanism to compare with. By default the one with exactly the same privacy: alpha is one over
+        the largest ratio of the mechanism between adjacent counts.
 
     References
     ----------
@@ -208,47 +211,46 @@ def derivable(mechanism: Mechanism, *, alpha: Number | None = None, epsilon: Num
         raise Unsupported(
             f"the geometric mechanism is for counts; these truths are {channel.inputs.noun}s.", argument="mechanism"
         )
-    a = _own_alpha(mechanism) if alpha is None and epsilon is None else read_alpha(alpha, epsilon)
-    worst, place = _worst_place(table, a)
+    a = _alpha_of(mechanism) if alpha is None and epsilon is None else read_alpha(alpha, epsilon)
+    worst, entry = _worst_violation(table, a)
     name = f"the geometric mechanism with alpha = {a if a.denominator < 10**9 else format(float(a), '.9g')}"
-    if place is None:
-        return Derivability(True, a, Fraction(0), None, f"It can be derived by post-processing from {name}.")
-    where = _in_words(channel, table, a, *place)
-    return Derivability(False, a, worst, where, f"It cannot be derived from {name}: {where}.")
+    if entry is None:
+        return Derivability(_NAME, True, f"It can be derived by post-processing from {name}.", a, Fraction(0), None)
+    where = _in_words(channel, table, a, *entry)
+    return Derivability(_NAME, False, f"It cannot be derived from {name}: {where}.", a, worst, where)
 
 
-def _own_alpha(mechanism: Mechanism) -> Fraction:
-    """One over the largest ratio between adjacent counts; 0 where that is infinite (then anything can be derived)."""
-    proved = mechanism.certificate
-    ratio = proved.ratio if proved.notion == "central" and not proved.delta else verify(mechanism, "central").ratio
-    if isinstance(ratio, Fraction):
-        return 1 / ratio
-    return Fraction(0)
+def _alpha_of(mechanism: Mechanism) -> Fraction:
+    """Return one over the largest ratio between adjacent counts; 0 if infinite (then anything can be derived)."""
+    certificate = mechanism.certificate
+    is_pure = certificate.notion == "central" and not certificate.delta
+    ratio = certificate.ratio if is_pure else verify(mechanism, "central").ratio
+    return 1 / ratio if isinstance(ratio, Fraction) else Fraction(0)
 
 
-def _worst_place(table: Table, a: Fraction) -> tuple[Fraction, tuple[int, int] | None]:
-    """The worst violation and its (truth, report): each combination of neighbouring weights is looked at once."""
+def _worst_violation(table: Table, a: Fraction) -> tuple[Fraction, tuple[int, int] | None]:
+    """Return the largest violation and its (truth, report); equal combinations of weights are checked once."""
     p, q = a.numerator, a.denominator
-    worst, place = Fraction(0), None
+    worst, entry = Fraction(0), None
     truths = table.shape[0]
     for i in range(truths):
         near = [k for k in (i - 1, i + 1) if 0 <= k < truths]
         scale = math.lcm(*(table.totals[k] for k in (i, *near)))
-        # The condition times q^2: own P[i] - p q (sum of neighbours), with own = q^2 + p^2 inside and q^2 at the ends.
-        own = (q * q + (p * p if len(near) == 2 else 0)) * (scale // table.totals[i])
+        # The condition times q^2: factor P[i] - p q (sum of neighbours), factor = q^2 + p^2 inside and q^2 at the ends
+        factor = (q * q + (p * p if len(near) == 2 else 0)) * (scale // table.totals[i])
         factors = [p * q * (scale // table.totals[k]) for k in near]
-        kinds, first = np.unique(table.codes[[i, *near]], axis=1, return_index=True)
+        combinations, first = np.unique(table.codes[[i, *near]], axis=1, return_index=True)
         best, best_report = 0, -1
-        for (code, *others), j in zip(kinds.T.tolist(), first.tolist(), strict=True):
+        for (code, *others), j in zip(combinations.T.tolist(), first.tolist(), strict=True):
             missing = (
-                sum(f * table.palette[c] for f, c in zip(factors, others, strict=True)) - own * table.palette[code]
+                sum(f * table.palette[c] for f, c in zip(factors, others, strict=True)) - factor * table.palette[code]
             )
             if missing > best or (missing == best > 0 and j < best_report):
                 best, best_report = missing, j
         violation = Fraction(best, scale * q * q)
         if violation > worst:
-            worst, place = violation, (i, best_report)
-    return worst, place
+            worst, entry = violation, (i, best_report)
+    return worst, entry
 
 
 def _in_words(channel: Channel, table: Table, a: Fraction, i: int, j: int) -> str:

@@ -1,7 +1,7 @@
-"""What a family can be calibrated to: a bound on an expected loss, or a bound on a likelihood ratio.
+"""The targets of a calibration: a bound on an expected loss, or on a likelihood ratio.
 
-A target decides by floats with an error bound, and in rational numbers whenever the floats cannot tell. Where a value
-is irrational (distances on a map), what is too close to call counts as missed.
+A target decides by floats with an error bound, and in rational numbers if the floats cannot decide. If a value is
+irrational (distances on a map), a target that is too close to call counts as missed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ...losses import Loss
 from ...mechanisms.projective import share_variance
 from ...utility import cost, expected_loss, read_prior
 
-#: At most this many log ratios are held at once.
-CHUNK = 1 << 21
+#: Maximum number of log ratios in memory at a time.
+LOG_RATIOS_PER_BLOCK = 1 << 21
 
 
 class Target(Protocol):
-    """A limit on the error or on what is revealed, which a mechanism meets or misses."""
+    """A limit on the error or on the privacy loss, which a mechanism meets or misses."""
 
     @property
     def sentence(self) -> str:
@@ -36,25 +36,25 @@ class Target(Protocol):
 
     @property
     def bounds_privacy(self) -> bool:
-        """Whether small epsilons meet it. Otherwise it bounds the error, and large ones do."""
+        """True if small epsilons meet it; false if it bounds the error, so that large ones do."""
 
-    def met(self, channel: Channel) -> bool:
-        """Whether this mechanism meets it."""
+    def is_met(self, channel: Channel) -> bool:
+        """Return whether this mechanism meets it."""
 
     def value(self, channel: Channel) -> Fraction | float:
-        """What this mechanism reaches: a Fraction where that is rational."""
+        """Return the value of this mechanism: a Fraction if it is rational."""
 
 
 # ------------------------------------------------------------------------------------------------ priors
 
 
 def exact_weights(prior: object, size: int) -> tuple[Fraction, ...]:
-    """A prior as Fractions that add up to exactly 1; floats stand for simple rationals and are divided by their sum."""
+    """Return a prior as Fractions that add up to exactly 1; floats are read as simple rationals, divided by the sum."""
     if prior is None or (isinstance(prior, str) and prior == "uniform"):
         return (Fraction(1, size),) * size
-    listed = [as_fraction(w, "a prior probability") for w in prior] if isinstance(prior, list | tuple) else prior
-    read_prior(listed, size)
-    weights = [as_fraction(w, "a prior probability") for w in listed]  # type: ignore[attr-defined]
+    values = [as_fraction(w, "a prior probability") for w in prior] if isinstance(prior, list | tuple) else prior
+    read_prior(values, size)
+    weights = [as_fraction(w, "a prior probability") for w in values]  # type: ignore[attr-defined]
     total = sum(weights)
     return tuple(w / total for w in weights)
 
@@ -64,18 +64,18 @@ def exact_weights(prior: object, size: int) -> tuple[Fraction, ...]:
 
 @dataclass(frozen=True)
 class LossTarget:
-    """An expected loss of at most ``most``, averaged with ``weights`` or (None) for the worst truth."""
+    """An expected loss of at most ``limit``, averaged with ``weights`` or (None) for the worst truth."""
 
     sentence: str
     loss: Loss
-    most: Fraction
+    limit: Fraction
     weights: tuple[Fraction, ...] | None = field(repr=False)
-    #: Whether people see one minus the loss: the probability of a hit rather than of a miss.
+    #: True if people see one minus the loss: the probability of a hit instead of a miss.
     complement: bool = False
     bounds_privacy: bool = False
 
     def _float(self, channel: Channel) -> tuple[float, float]:
-        """The loss and an error bound: probabilities are good to 2^-42 relatively, sums add a unit per term."""
+        """Return the loss and an error bound: probabilities err by 2^-42 relatively, sums add a unit per term."""
         rows = expected_loss(channel, self.loss)
         value = float(rows.max() if self.weights is None else np.array([float(w) for w in self.weights]) @ rows)
         return value, value * (sum(channel.shape) + 1024) * 2.0**-52 + 1e-300
@@ -90,14 +90,14 @@ class LossTarget:
         assert isinstance(exact, Fraction)
         return exact
 
-    def met(self, channel: Channel) -> bool:
+    def is_met(self, channel: Channel) -> bool:
         value, error = self._float(channel)
-        if value + error <= self.most:
+        if value + error <= self.limit:
             return True
-        if value - error > self.most:
+        if value - error > self.limit:
             return False
         exact = self._exact(channel)
-        return exact is not None and exact <= self.most
+        return exact is not None and exact <= self.limit
 
     def value(self, channel: Channel) -> Fraction | float:
         exact = self._exact(channel)
@@ -110,16 +110,14 @@ class LossTarget:
 
 @dataclass(frozen=True)
 class RatioTarget:
-    """``P(y | x) <= most * P(y | x')`` for every report y and each of these pairs of truths."""
-
     sentence: str
-    most: Fraction
+    limit: Fraction
     first: IntArray = field(repr=False)
     second: IntArray = field(repr=False)
     bounds_privacy: bool = True
 
     def _log_ratios(self, logs: FloatArray) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-        step = max(1, CHUNK // logs.shape[1])
+        step = max(1, LOG_RATIOS_PER_BLOCK // logs.shape[1])
         for start in range(0, len(self.first), step):
             a, b = self.first[start : start + step], self.second[start : start + step]
             with np.errstate(invalid="ignore"):
@@ -128,7 +126,7 @@ class RatioTarget:
 
     @staticmethod
     def _logs(channel: Channel) -> tuple[FloatArray, float]:
-        """The logarithms of all probabilities, and a bound of the error of a difference of two of them."""
+        """Return the logarithms of all probabilities, and a bound of the error of a difference of two of them."""
         table = channel.table
         if table is None:
             with np.errstate(divide="ignore"):
@@ -140,32 +138,32 @@ class RatioTarget:
         return max(float(gap.max()) for _, _, gap in self._log_ratios(logs))
 
     def _exact(self, channel: Channel, logs: FloatArray, floor: float) -> Fraction | None:
-        """The largest ratio exactly: among the places where floats say it could be, each kind looked at once."""
+        """Return the exact largest ratio, among the entries where floats allow it; each kind is checked once."""
         table = channel.table
         if table is None:
             return None
         totals = list(dict.fromkeys(table.totals))
         number = {total: k for k, total in enumerate(totals)}
         kinds = table.codes * np.int64(len(totals)) + np.array([[number[total]] for total in table.totals])
-        places = [np.empty((0, 2), np.int64)]
+        candidates = [np.empty((0, 2), np.int64)]
         for a, b, gap in self._log_ratios(logs):
             pair, report = np.nonzero(gap >= floor)
-            places.append(np.unique(np.stack([kinds[a[pair], report], kinds[b[pair], report]], axis=1), axis=0))
+            candidates.append(np.unique(np.stack([kinds[a[pair], report], kinds[b[pair], report]], axis=1), axis=0))
 
         def probability(kind: int) -> Fraction:
             code, total = divmod(kind, len(totals))
             return Fraction(table.palette[code], totals[total])
 
-        ratios = (probability(p) / probability(q) for p, q in np.unique(np.concatenate(places), axis=0).tolist())
+        ratios = (probability(p) / probability(q) for p, q in np.unique(np.concatenate(candidates), axis=0).tolist())
         return max(max(ratio, 1 / ratio) for ratio in ratios)
 
-    def met(self, channel: Channel) -> bool:
+    def is_met(self, channel: Channel) -> bool:
         logs, error = self._logs(channel)
-        largest, goal = self._largest(logs), log_up(self.most)
+        largest, goal = self._largest(logs), log_up(self.limit)
         if abs(largest - goal) > error + 1e-15 * goal:
             return largest < goal
         exact = self._exact(channel, logs, largest - 2 * error)
-        return exact is not None and exact <= self.most
+        return exact is not None and exact <= self.limit
 
     def value(self, channel: Channel) -> Fraction | float:
         logs, error = self._logs(channel)
@@ -181,14 +179,12 @@ class RatioTarget:
 
 @dataclass(frozen=True)
 class ShareTarget:
-    """A variance of an estimated rare share, times the number of people, of at most ``most``."""
-
     sentence: str
-    most: Fraction
+    limit: Fraction
     bounds_privacy: bool = False
 
-    def met(self, channel: Channel) -> bool:
-        return self.value(channel) <= self.most
+    def is_met(self, channel: Channel) -> bool:
+        return self.value(channel) <= self.limit
 
     def value(self, channel: Channel) -> Fraction:
         return share_variance(channel.source)
@@ -198,18 +194,18 @@ class ShareTarget:
 
 
 def read_target(channel: Channel, limits: dict[str, object], within: object, prior: object) -> Target:
-    """The one target that was given, for mechanisms shaped like this one."""
-    given = [name for name, limit in limits.items() if limit is not None]
-    if within is not None and "likelihood_ratio" not in given:
-        given.append("within")
-    if len(given) != 1:
+    """Return the one target among these limits, for mechanisms of this shape."""
+    names = [name for name, limit in limits.items() if limit is not None]
+    if within is not None and "likelihood_ratio" not in names:
+        names.append("within")
+    if len(names) != 1:
         raise InvalidInput(
             f"give exactly one target: {arg('distance')}, {arg('mean_error')}, {arg('truth')}, "
             f"{arg('within', '(d, p)', 'D:P')}, {arg('share_variance')}, or {arg('likelihood_ratio')} (with "
             "within=radius); "
-            f"got {', '.join(given) or 'none'}."
+            f"got {', '.join(names) or 'none'}."
         )
-    name = given[0]
+    name = names[0]
     if name == "likelihood_ratio":
         return _ratio_target(channel, limits[name], within, prior)
     if name == "share_variance":
@@ -220,9 +216,9 @@ def read_target(channel: Channel, limits: dict[str, object], within: object, pri
     uniform = prior is None or isinstance(prior, str)
     whom = "whatever the truth" if worst else f"on average over {'a uniform' if uniform else 'the given'} prior"
     if name in ("distance", "mean_error"):
-        most = _positive(limits[name], name)
-        what = "expected distance between truth and report" if name == "distance" else "mean absolute error"
-        return LossTarget(f"{what} at most {_shown(most)}, {whom}", losses.L1, most, weights)
+        limit = _positive(limits[name], name)
+        noun = "expected distance between truth and report" if name == "distance" else "mean absolute error"
+        return LossTarget(f"{noun} at most {_shown(limit)}, {whom}", losses.L1, limit, weights)
     if name == "truth":
         p = _probability(limits[name], "truth")
         sentence = f"the truth reported with probability at least {_shown(p)}, {whom}"
@@ -232,18 +228,18 @@ def read_target(channel: Channel, limits: dict[str, object], within: object, pri
     return LossTarget(sentence, losses.beyond(d), 1 - p, weights, True)
 
 
-def _share_target(limit: object, prior: object) -> ShareTarget:
+def _share_target(value: object, prior: object) -> ShareTarget:
     if prior is not None:
         raise InvalidInput(f"the share is that of a rare value, so it needs no prior; drop {arg('prior')}")
-    most = as_fraction(limit, "share_variance")
-    if most <= 0:
-        raise InvalidInput.must_be("share_variance", "above 0", limit)
-    sentence = f"a variance of an estimated share of at most {_shown(most)} over the number of people"
-    return ShareTarget(sentence, most)
+    limit = as_fraction(value, "share_variance")
+    if limit <= 0:
+        raise InvalidInput.must_be("share_variance", "above 0", value)
+    sentence = f"a variance of an estimated share of at most {_shown(limit)} over the number of people"
+    return ShareTarget(sentence, limit)
 
 
 def _refuse_points(channel: Channel) -> None:
-    """Reports that are points of a projective space are neither near a truth nor far from it."""
+    """Refuse reports that are points of a projective space: they have no distance from a truth."""
     if channel.reports_are_sets:
         raise Unsupported(
             "reports of projective response are not values, so they have no distance from the truth. Ask for "
@@ -251,14 +247,14 @@ def _refuse_points(channel: Channel) -> None:
         )
 
 
-def _ratio_target(channel: Channel, limit: object, within: object, prior: object) -> RatioTarget:
+def _ratio_target(channel: Channel, value: object, within: object, prior: object) -> RatioTarget:
     if prior is not None:
         raise InvalidInput(
             "a likelihood ratio bounds every truth and report, so it needs no prior.", f"Drop {arg('prior')}"
         )
-    most = as_fraction(limit, "likelihood_ratio")
-    if most <= 1:
-        raise InvalidInput.must_be("likelihood_ratio", "above 1 (1 would let nothing through)", limit)
+    limit = as_fraction(value, "likelihood_ratio")
+    if limit <= 1:
+        raise InvalidInput.must_be("likelihood_ratio", "above 1 (1 would let nothing through)", value)
     space, size = channel.inputs, channel.shape[0]
     squares = space.squared_distance(np.arange(size)[:, None], np.arange(size)[None, :])
     near, whom = np.ones_like(squares, dtype=bool), "any two truths"
@@ -274,7 +270,7 @@ def _ratio_target(channel: Channel, limit: object, within: object, prior: object
             "Give a larger radius.",
             argument="within",
         )
-    return RatioTarget(f"a likelihood ratio of at most {_shown(most)} between {whom}", most, first, second)
+    return RatioTarget(f"a likelihood ratio of at most {_shown(limit)} between {whom}", limit, first, second)
 
 
 def _read_within(within: object) -> tuple[Fraction, Fraction]:

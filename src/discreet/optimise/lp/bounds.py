@@ -1,7 +1,7 @@
-"""How far from optimal a design can be: a lower bound of the cost of every mechanism that meets the request.
+"""A lower bound of the cost of every mechanism that meets a request, from dual values.
 
-Give each requirement a dual value (the solver's, made nonnegative) and pay the mechanism back for what it must keep.
-For pure privacy what remains falls apart by report: within one column of the matrix the probabilities are tied only to
+Give each requirement a dual value (the solver's, made nonnegative) and add its product with the requirement to the
+cost. For pure privacy the rest separates by report: within one column of the matrix the probabilities are tied only to
 their neighbours, ``P[i+1, j] / P[i, j]`` lying between alpha and 1/alpha (or 1, where rows are monotone), and the
 cheapest column with a given diagonal entry is found by one pass from the ends to the diagonal. Any dual values give a
 true bound; good ones give a tight one. (Lagrangian duality; this is also how columns are priced in :mod:`.rays`.)
@@ -25,46 +25,46 @@ from .program import PRIVACY, Program
 #: Twice the largest relative error of one operation on doubles.
 UNIT = 2.0**-52
 
-#: By how much less totals are paid, as a share of the largest dual value.
+#: Reductions of the dual values of totals that are tried, as shares of the largest dual value.
 TOTAL_DISCOUNTS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-10, 1e-8)
 
-#: Inequalities between neighbours in one column: kept exactly by the pass over columns, so they need no dual value.
+#: Labels of inequalities between neighbours in a column: the pass over columns keeps them without a dual value.
 ROWS_BY_COLUMN = (PRIVACY, "RM")
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Neighbouring entries of a column, going away from the diagonal, have ratios between ``low`` and ``high``."""
+    """The range of ratios of neighbouring entries of a column, going away from the diagonal: ``low`` to ``high``."""
 
     low: float
     high: float
 
     def cheapest(self, cost: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """For each report, the least cost of its column per unit of the diagonal entry (that entry's own excluded).
+        """Return the least cost of each report's column per unit of the diagonal entry, without that entry's cost.
 
         Parameters
         ----------
         cost, error
-            For each (truth, report), the cost per unit of probability and how wrong it may be.
+            The cost per unit of probability of each (truth, report), and its largest error.
         """
         size = len(cost)
         total, slack = np.zeros(size), np.zeros(size)
         for sign in (-1, 1):
-            best, wrong = np.zeros(size), np.zeros(size)
+            best, slack_here = np.zeros(size), np.zeros(size)
             for d in range(size - 1, 0, -1):
                 # The reports that have a truth d below (or above) them, in order.
                 part = slice(0, size - d) if sign < 0 else slice(d, size)
-                own, own_error = np.diagonal(cost, sign * d), np.diagonal(error, sign * d)
-                stepped, stepped_error = self._step(best[part], wrong[part])
-                best[part] = own + stepped
-                wrong[part] = own_error + stepped_error + UNIT * np.abs(best[part])
-            stepped, stepped_error = self._step(best, wrong)
+                entry_cost, entry_error = np.diagonal(cost, sign * d), np.diagonal(error, sign * d)
+                stepped, stepped_error = self._step(best[part], slack_here[part])
+                best[part] = entry_cost + stepped
+                slack_here[part] = entry_error + stepped_error + UNIT * np.abs(best[part])
+            stepped, stepped_error = self._step(best, slack_here)
             total += stepped
             slack += stepped_error + UNIT * np.abs(total)
         return total, slack
 
     def _step(self, best: FloatArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What comes beyond this place costs ``best`` per unit of the entry there: choose that entry's ratio."""
+        """Return the cost of all further entries, ``best`` per unit of the next one, at that entry's best ratio."""
         certainly_positive = best > wrong
         stepped = np.where(best >= 0, self.low, self.high) * best
         error = np.where(certainly_positive, self.low, self.high) * wrong + 2 * UNIT * np.abs(stepped)
@@ -72,28 +72,28 @@ class Chain:
 
 
 def lower_bound(program: Program, duals: FloatArray, row_sizes: FloatArray, objective: float) -> float:
-    """A number that the objective of no mechanism meeting the request is less than.
+    """Return a lower bound of the objective for all mechanisms that meet the request.
 
     Parameters
     ----------
     duals
-        The solver's dual values of the rows it was handed.
+        The solver's dual values of its rows.
     row_sizes
-        What each of those rows was divided by.
+        The divisor of each of those rows.
     objective
-        What the solver found, to stop looking for better bounds once one is close.
+        The solver's objective, to stop the search for better bounds once one is close.
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         true = duals / row_sizes
         true[~np.isfinite(true)] = 0.0
-    # Rounding may leave a place that should cost nothing just below zero, and far from the diagonal that counts many
-    # times; paying a little less for the totals lifts all places. Far out the dual values of other inequalities drown
-    # in rounding altogether: leaving some of them out may be better. Every such choice gives a true bound.
+    # Rounding may leave a cost that should be zero slightly negative, and far from the diagonal that counts many times;
+    # slightly smaller dual values of the totals lift all costs. Far out the dual values of other inequalities are lost
+    # in rounding: leaving some of them out may be better. Every such choice gives a true bound.
     best = -math.inf
     unit = float(np.abs(true[-len(program.rows) :]).max(initial=0))
     reaches = sorted({min(program.request.n, int(program.reach * share)) for share in (1, 0.8, 0.6, 0.4)}, reverse=True)
     # Far from the diagonal one pass over a column multiplies errors by 1/alpha at every step; there it may be better to
-    # take the dual values of privacy as they are, and look at each truth by itself.
+    # use the dual values of privacy unchanged, and bound each truth separately.
     private = any(block.label == PRIVACY for block in program.pairs)
     ways = (True, False) if private and not program.request.delta else (False,)
     for by_column, reach, less in itertools.product(ways, reaches, TOTAL_DISCOUNTS):
@@ -104,12 +104,12 @@ def lower_bound(program: Program, duals: FloatArray, row_sizes: FloatArray, obje
 
 
 def impossible(program: Program, duals: FloatArray, row_sizes: FloatArray) -> bool:
-    """Whether these dual values prove that the request is infeasible (Farkas): a cost of zero would be positive.
+    """Return whether these dual values are a Farkas certificate that the request is infeasible.
 
     Parameters
     ----------
     duals, row_sizes
-        As for :func:`lower_bound`; a combination of the rows that contradicts itself (Farkas), as found by the solver.
+        As for :func:`lower_bound`; a combination of the rows that contradicts itself, from the solver.
     """
     unit = float(np.abs(duals).max(initial=0))
     if not 0 < unit < math.inf:
@@ -124,24 +124,24 @@ def _bound(program: Program, duals: FloatArray, reach: int, less: float, *, by_c
     error = UNIT * np.abs(cost)
     gain, gain_error, start = 0.0, 0.0, 0
     for block in program.pairs:
-        mine = duals[start : start + len(block)]
+        block_duals = duals[start : start + len(block)]
         start += len(block)
-        if block.preferred or (by_column and block.label in ROWS_BY_COLUMN):  # what is only preferred has no dual value
+        if block.preferred or (by_column and block.label in ROWS_BY_COLUMN):  # preferences have no dual value
             continue
         apart = np.abs(block.first // size - block.first % size)
-        mine = np.where(apart <= reach, np.maximum(mine, 0) if block.sense == ">=" else mine, 0.0)
+        block_duals = np.where(apart <= reach, np.maximum(block_duals, 0) if block.sense == ">=" else block_duals, 0.0)
         ratio = float(block.factor * program.request.alpha**block.power)
-        _subtract_many(cost, error, block.first, mine)
-        _subtract_many(cost, error, block.second, -ratio * mine)
+        _subtract_many(cost, error, block.first, block_duals)
+        _subtract_many(cost, error, block.second, -ratio * block_duals)
     for row, dual in zip(program.rows, duals[start:].tolist(), strict=True):
-        paid = max(dual, 0.0) if row.sense == ">=" else dual
+        value = max(dual, 0.0) if row.sense == ">=" else dual
         if row.label == "total":
-            paid -= less
-        if not paid:
+            value -= less
+        if not value:
             continue
-        _subtract(cost, error, row.places, paid * np.array([float(a) for a in row.coefficients]))
-        gain += paid * float(row.right)
-        gain_error += 4 * UNIT * (abs(paid * float(row.right)) + abs(gain))
+        _subtract(cost, error, row.places, value * np.array([float(a) for a in row.coefficients]))
+        gain += value * float(row.right)
+        gain_error += 4 * UNIT * (abs(value * float(row.right)) + abs(gain))
     bound = gain - gain_error + _auxiliary(program, cost[places:], error[places:])
     by_truth, errors = cost[:places].reshape(size, size), error[:places].reshape(size, size)
     if program.mirrored:
@@ -161,7 +161,7 @@ def _subtract(cost: FloatArray, error: FloatArray, places: Any, amount: FloatArr
 
 
 def _subtract_many(cost: FloatArray, error: FloatArray, places: Any, amount: FloatArray) -> None:
-    """Subtract amounts, known to two units, at places that may repeat: k terms err by k units of their sizes' sum."""
+    """Subtract amounts, known to two units, at places that may repeat: k terms err by k units of their total size."""
     times = np.bincount(places, minlength=len(cost))
     total = np.bincount(places, weights=amount, minlength=len(cost))
     sizes = np.bincount(places, weights=np.abs(amount), minlength=len(cost)) * (1 + 1e-9)
@@ -170,18 +170,18 @@ def _subtract_many(cost: FloatArray, error: FloatArray, places: Any, amount: Flo
 
 
 def _auxiliary(program: Program, cost: FloatArray, error: FloatArray) -> float:
-    """What auxiliary variables can lower the cost by: they are at most of the size they were given."""
-    most = np.array(program.auxiliary_size) * (1 + 1e-12)
-    return float((np.minimum(cost - error, 0) * most).sum())
+    """Return the largest reduction of the cost by auxiliary variables, which are at most of their stated sizes."""
+    largest = np.array(program.auxiliary_size) * (1 + 1e-12)
+    return float((np.minimum(cost - error, 0) * largest).sum())
 
 
 def _truths(program: Program, cost: FloatArray) -> float:
-    """The cheapest distributions of all truths; diagonal entries that must be equal are decided together.
+    """Return the cheapest distributions of all truths; diagonal entries that must be equal are decided together.
 
     With m the least cost off the diagonal and c that on it, a truth costs at least m + (c - m) P[i, i].
     """
     size = program.size
-    # what is never reported costs nothing, whatever its dual value: the highest other one, and nobody would choose it
+    # a report that is never made costs nothing: give it the highest other cost, which the minimum ignores
     highest = np.where(np.isfinite(cost), cost, -np.inf).max(axis=1, keepdims=True)
     cost = np.where(np.isfinite(cost), cost, np.where(np.isfinite(highest), highest, 0.0))
     off = cost.copy()
@@ -194,20 +194,20 @@ def _truths(program: Program, cost: FloatArray) -> float:
 
 
 def _columns(program: Program, cost: FloatArray, error: FloatArray, zero: BoolArray) -> float:
-    """The cheapest columns, diagonal entries at most 1; entries that must be equal are decided together."""
+    """Return the cheapest columns, diagonal entries at most 1; entries that must be equal are decided together."""
     size = program.size
     alpha = float(program.request.alpha)
     chain = Chain(alpha, 1.0 if "RM" in program.request.codes else 1 / alpha)
-    beyond, wrong = chain.cheapest(cost, error)
-    own = np.diagonal(cost) + beyond - wrong - np.diagonal(error)
-    own = own - 4 * UNIT * np.abs(own)
+    beyond, slack = chain.cheapest(cost, error)
+    column_cost = np.diagonal(cost) + beyond - slack - np.diagonal(error)
+    column_cost = column_cost - 4 * UNIT * np.abs(column_cost)
     diagonal = program.variable[np.arange(size) * (size + 1)]
-    # one zero in a column: all are, and with its diagonal entry those that must be equal to it
-    own[np.isin(diagonal, diagonal[zero.any(axis=0)])] = 0.0
-    classes = np.bincount(diagonal, weights=own)
-    return float(np.minimum(classes, 0).sum() - 4 * size * UNIT * np.abs(own).sum())
+    # one zero makes a whole column zero, and all columns whose diagonal entries must equal its own
+    column_cost[np.isin(diagonal, diagonal[zero.any(axis=0)])] = 0.0
+    classes = np.bincount(diagonal, weights=column_cost)
+    return float(np.minimum(classes, 0).sum() - 4 * size * UNIT * np.abs(column_cost).sum())
 
 
 def gap_of(cost: Fraction, bound: float) -> Fraction:
-    """How much more than the bound a cost is, at most; never negative."""
+    """Return the largest excess of a cost over its bound; never negative."""
     return max(cost - Fraction(bound), Fraction(0))

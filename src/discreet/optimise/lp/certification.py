@@ -1,7 +1,7 @@
-"""From a solver's vertex to a table that is proved: the exact vertex if it stands, else the repaired table.
+"""From a solver's vertex to a certified table: the exact vertex if it passes, else the repaired table.
 
-The optimiser's word counts for nothing here. A table passes when the judge finds it private and
-:func:`discreet.check` finds every requirement met, both in integers.
+The optimiser is not trusted. A table passes if the judge finds it private and :func:`discreet.check` finds every
+requirement met, both in integers.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from .vertex import NoVertex, Ties, fixed_values, in_rows, rational_values, ties
 #: Bits of the fixed-point vertex that is repaired.
 FIXED_BITS = 320
 
-#: Shares of the interior mechanism to mix in, from hardly any on: two to the minus this.
+#: Shares of the interior mechanism that are tried, as powers of two: two to the minus this.
 MIXING_EXPONENTS = (96, 64, 48, 40, 37, 34, 33, 32, 31, 30, 28, 27, 24, 21, 18, 15, 12, 10)
 
 VERTEX, REPAIRED = "rational vertex", "mixed and rounded"
 
 
 @dataclass(frozen=True, eq=False)
-class Proved:
-    """A table that passed, what the judge proved of it, and which road led there."""
+class CertifiedTable:
+    """A table that passed, its certificate from the judge, and the kind of proof."""
 
     table: Table
     certificate: Certificate
     how: str
-    #: The share of the interior mechanism that was mixed in.
+    #: The share of the interior mechanism in the mixture.
     mixing: Fraction = Fraction(0)
 
 
 def prove(table: Table, request: Request, epsilon: Fraction) -> Certificate | None:
-    """What the judge proves of a table, if that is what was asked for and all requirements hold; else None.
+    """Return the certificate of a table if its privacy is as requested and all requirements hold; else None.
 
     Parameters
     ----------
     epsilon
-        The privacy to state, at least log(1/alpha): only used together with a delta.
+        The epsilon to certify, at least log(1/alpha): only used together with a delta.
     """
     space = Counts(request.n)
     try:
@@ -60,17 +60,17 @@ def prove(table: Table, request: Request, epsilon: Fraction) -> Certificate | No
     return certificate
 
 
-def exact_vertex(program: Program, vertex: Vertex, epsilon: Fraction) -> Proved | None:
-    """The rational vertex behind a solver's answer, if it passes."""
+def exact_vertex(program: Program, vertex: Vertex, epsilon: Fraction) -> CertifiedTable | None:
+    """Return the rational vertex behind a solver's answer, if it passes."""
     table = exact_table(program, vertex)
     if table is None:
         return None
     certificate = prove(table, program.request, epsilon)
-    return None if certificate is None else Proved(table, certificate, VERTEX)
+    return None if certificate is None else CertifiedTable(table, certificate, VERTEX)
 
 
 def exact_table(program: Program, vertex: Vertex) -> Table | None:
-    """The rational table that a solver's basis determines, proved or not; None if there is none."""
+    """Return the rational table that a solver's basis determines, without a proof, or None."""
     try:
         weights, _ = rational_values(ties_of(program, vertex))
         table = Table.from_rows(in_rows(program, weights))
@@ -79,8 +79,8 @@ def exact_table(program: Program, vertex: Vertex) -> Table | None:
     return None if table.common_total is None else table.reduced()
 
 
-def repaired_table(program: Program, vertex: Vertex, epsilon: Fraction) -> Proved | None:
-    """The nearest table inside all inequalities that passes, with as little mixed in as possible."""
+def repaired_table(program: Program, vertex: Vertex, epsilon: Fraction) -> CertifiedTable | None:
+    """Return the nearest table inside all inequalities that passes, with the smallest share mixed in."""
     rows = in_rows(program, _nearly(program, vertex))
     request = program.request
     for mixing in MIXING_EXPONENTS:
@@ -92,12 +92,12 @@ def repaired_table(program: Program, vertex: Vertex, epsilon: Fraction) -> Prove
             continue
         certificate = prove(table, request, epsilon)
         if certificate is not None:
-            return Proved(table, certificate, REPAIRED, Fraction(1, 1 << mixing))
+            return CertifiedTable(table, certificate, REPAIRED, Fraction(1, 1 << mixing))
     return None
 
 
 def _nearly(program: Program, vertex: Vertex) -> list[int]:
-    """The vertex by place in units of ``2**-FIXED_BITS``: refined if its basis determines it, else the floats."""
+    """Return the vertex by entry in units of ``2**-FIXED_BITS``: refined if its basis determines it, else floats."""
     ties: Ties = ties_of(program, vertex)
     try:
         return fixed_values(ties, FIXED_BITS)

@@ -1,8 +1,8 @@
 """HiGHS, the solver of linear programs, behind one adapter: the only module that imports ``highspy``.
 
-It passes numbers on as they are. What is solved, with which options, and what to do where a run fails is for those who
-call it: :mod:`.solver` (designs), :mod:`.rays` (large n), :mod:`.refinement` (many digits) and
-:mod:`discreet.optimise.noise.key_search` (whole numbers).
+It passes numbers on unchanged. Its callers choose the model and the options, and handle failed runs: :mod:`.solver`
+(designs), :mod:`.rays` (large n), :mod:`.refinement` (many digits) and :mod:`discreet.optimise.noise.key_search` (whole
+numbers).
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from numpy.typing import NDArray
 
 from ...exact.arrays import BoolArray, FloatArray
 
-#: Quiet, and on one core, so that the same program has the same answer everywhere.
+#: Options of all runs: quiet, and on one core, so that the same program has the same answer everywhere.
 COMMON_OPTIONS: Mapping[str, Any] = {"output_flag": False, "threads": 1}
 
-#: Coefficients below 1e-12 of their row's largest are noise, those above it are not (the default would drop 1e-9).
+#: The size, relative to the largest of their row, below which coefficients are dropped (the default would be 1e-9).
 SMALL_COEFFICIENTS: Mapping[str, Any] = {"small_matrix_value": 1e-12}
 
-#: HiGHS's own tolerances, which are quick to reach, and the tightest it takes.
+#: HiGHS's default tolerances, which are quick to reach, and the tightest possible ones.
 LOOSE_TOLERANCES: Mapping[str, Any] = {"primal_feasibility_tolerance": 1e-7, "dual_feasibility_tolerance": 1e-7}
 TIGHT_TOLERANCES: Mapping[str, Any] = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
-#: Refactorisations (steps without a pivot) that a healthy run may need: so many, and one for so many pivots. Runs that
-#: end well need one for about a hundred; where the numbers have gone bad there are several for every pivot, each slow.
-HEALTHY_REFACTORISATIONS, PIVOTS_EACH = 200, 10
+#: Refactorisations (steps without a pivot) that a healthy run may need: a constant, and one per this many pivots. Runs
+#: that end well need one per about a hundred pivots; ill-conditioned ones need several per pivot, each of them slow.
+HEALTHY_REFACTORISATIONS, PIVOTS_PER_REFACTORISATION = 200, 10
 
 
 class Status(Enum):
@@ -42,36 +42,36 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """A sparse matrix row by row: where each row starts, the columns of its coefficients, and the coefficients."""
+class SparseRows:
+    """A sparse matrix by rows: the start of each row, the columns of its coefficients, and the coefficients."""
 
     starts: NDArray[np.int32]
     columns: NDArray[np.int32]
     coefficients: FloatArray
 
     @classmethod
-    def of(cls, starts: object, columns: object, coefficients: FloatArray) -> Rows:
-        """With indices in the 32 bits that HiGHS takes."""
+    def of(cls, starts: object, columns: object, coefficients: FloatArray) -> SparseRows:
+        """Return the matrix with indices of 32 bits, as HiGHS needs them."""
         return cls(np.asarray(starts, dtype=np.int32), np.asarray(columns, dtype=np.int32), coefficients)
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
-    """Minimise ``cost x`` with ``lower <= x <= upper`` and ``row_lower <= A x <= row_upper``."""
+class LinearModel:
+    """A linear program: minimise ``cost x`` with ``lower <= x <= upper`` and ``row_lower <= A x <= row_upper``."""
 
     cost: FloatArray
     lower: FloatArray
     upper: FloatArray
-    rows: Rows
+    rows: SparseRows
     row_lower: FloatArray
     row_upper: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """For each column and each row, whether it is basic (free to move) or at a bound."""
+    """The basis of a vertex: which columns and rows are basic (free to move); the others are at a bound."""
 
-    #: HiGHS's own object, to start another run from, and what it calls basic.
+    #: HiGHS's object, from which another run can start, and its value for "basic".
     native: Any = field(repr=False)
     _basic: Any = field(repr=False)
 
@@ -89,7 +89,7 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """The last run's answer: values of the columns, dual values of the rows, reduced costs, and the objective."""
+    """The answer of a run: values of the columns, dual values of the rows, reduced costs, and the objective."""
 
     values: FloatArray
     duals: FloatArray
@@ -99,14 +99,14 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class IntegerPoint:
-    """What branch and bound found: values of the columns (None if it found none) and a lower bound of the objective."""
+    """The answer of branch and bound: values of the columns (None without any) and a lower bound of the objective."""
 
     values: list[float] | None
     bound: float
 
 
 class StallWatch:
-    """Interrupts a simplex run that refactorises instead of pivoting: it would take minutes and end without an answer.
+    """The interruption of a simplex run that refactorises instead of pivoting: it would take minutes without an answer.
 
     It counts steps, not seconds, so that the same program ends the same way on every machine.
     """
@@ -115,7 +115,7 @@ class StallWatch:
         self.reset()
 
     def reset(self) -> None:
-        """Begin to count anew, for another run."""
+        """Restart the count for another run."""
         self._pivots, self._refactorisations = -1, 0
         self.stalled = False
 
@@ -125,8 +125,8 @@ class StallWatch:
             self._pivots = pivots
         else:
             self._refactorisations += 1
-        self.stalled = self._refactorisations > HEALTHY_REFACTORISATIONS + pivots // PIVOTS_EACH
-        event.interrupt(self.stalled)  # said at every step: the solver remembers the answer of an earlier run
+        self.stalled = self._refactorisations > HEALTHY_REFACTORISATIONS + pivots // PIVOTS_PER_REFACTORISATION
+        event.interrupt(self.stalled)  # set at every step: the solver remembers the value from an earlier run
 
 
 class Highs:
@@ -135,9 +135,9 @@ class Highs:
     Parameters
     ----------
     options
-        Options by the names HiGHS gives them, beside :data:`COMMON_OPTIONS`.
+        Options by their names in HiGHS, in addition to :data:`COMMON_OPTIONS`.
     watched
-        Whether runs that stall are interrupted (:class:`StallWatch`).
+        True to interrupt runs that stall (:class:`StallWatch`).
     """
 
     def __init__(self, options: Mapping[str, object], *, watched: bool = False) -> None:
@@ -158,16 +158,16 @@ class Highs:
 
     # ---------------------------------------------------------------- the model
 
-    def load(self, model: Model) -> None:
+    def load(self, model: LinearModel) -> None:
         """Replace the model."""
-        own = self._highspy.HighsLp()
-        own.num_col_, own.num_row_ = len(model.cost), len(model.row_lower)
-        own.col_cost_, own.col_lower_, own.col_upper_ = model.cost, model.lower, model.upper
-        own.row_lower_, own.row_upper_ = model.row_lower, model.row_upper
-        own.a_matrix_.format_ = self._highspy.MatrixFormat.kRowwise
-        own.a_matrix_.start_, own.a_matrix_.index_ = model.rows.starts, model.rows.columns
-        own.a_matrix_.value_ = model.rows.coefficients
-        self._solver.passModel(own)
+        program = self._highspy.HighsLp()
+        program.num_col_, program.num_row_ = len(model.cost), len(model.row_lower)
+        program.col_cost_, program.col_lower_, program.col_upper_ = model.cost, model.lower, model.upper
+        program.row_lower_, program.row_upper_ = model.row_lower, model.row_upper
+        program.a_matrix_.format_ = self._highspy.MatrixFormat.kRowwise
+        program.a_matrix_.start_, program.a_matrix_.index_ = model.rows.starts, model.rows.columns
+        program.a_matrix_.value_ = model.rows.coefficients
+        self._solver.passModel(program)
 
     def add_row(self, lower: float, upper: float) -> None:
         """Add a row without coefficients, for columns that are added later."""
@@ -190,7 +190,7 @@ class Highs:
             self._solver.addCol(1.0, 0.0, np.inf, 1, np.array([row], dtype=np.int32), np.array([1.0]))
 
     def change_columns(self, cost: FloatArray, lower: FloatArray, upper: FloatArray, whole: BoolArray) -> None:
-        """Replace cost and bounds of all columns, and say which are whole numbers."""
+        """Replace the cost and the bounds of all columns, and the mask of those that are whole numbers."""
         count, kinds = len(cost), self._highspy.HighsVarType
         everything = np.arange(count, dtype=np.int32)
         self._solver.changeColsCost(count, everything, cost)
@@ -201,44 +201,44 @@ class Highs:
     # ---------------------------------------------------------------- running
 
     def start_at(self, basis: Basis) -> None:
-        """Begin the next run at this basis."""
+        """Start the next run from this basis."""
         self._solver.setBasis(basis.native)
 
     def start_with(self, values: Sequence[float]) -> None:
-        """Begin the next branch and bound with this point."""
-        known = self._highspy.HighsSolution()
-        known.col_value = list(values)
-        self._solver.setSolution(known)
+        """Start the next branch and bound from this point."""
+        solution = self._highspy.HighsSolution()
+        solution.col_value = list(values)
+        self._solver.setSolution(solution)
 
     def forget(self) -> None:
-        """Begin the next run afresh: without basis and solution."""
+        """Start the next run without a basis or a solution."""
         self._solver.clearSolver()
 
     def run(self, *, seconds: float | None = None) -> Status:
-        """Solve, for this many seconds at most if any are given."""
-        if seconds is not None:  # the solver's clock goes on from run to run
+        """Solve, within this many seconds if a limit is given."""
+        if seconds is not None:  # the solver's clock adds up all runs
             self.set_options(time_limit=self._solver.getRunTime() + seconds)
         self._watch.reset()
         self._solver.run()
         self._ended = self._solver.getModelStatus()
         statuses = self._highspy.HighsModelStatus
-        known = {statuses.kOptimal: Status.OPTIMAL, statuses.kInfeasible: Status.INFEASIBLE}
-        return known.get(self._ended, Status.UNSOLVED)
+        outcomes = {statuses.kOptimal: Status.OPTIMAL, statuses.kInfeasible: Status.INFEASIBLE}
+        return outcomes.get(self._ended, Status.UNSOLVED)
 
     @property
     def reason(self) -> str:
-        """How the last run ended, in the solver's words."""
+        """The status of the last run, in the solver's words."""
         return str(self._solver.modelStatusToString(self._ended))
 
     @property
     def stalled(self) -> bool:
-        """Whether the last run was interrupted because it got nowhere."""
+        """True if the last run was interrupted because it stalled."""
         return self._watch.stalled
 
     # ---------------------------------------------------------------- answers
 
     def point(self) -> Point:
-        """The answer of the last run."""
+        """Return the answer of the last run."""
         solution = self._solver.getSolution()
         return Point(
             np.array(solution.col_value),
@@ -248,7 +248,7 @@ class Highs:
         )
 
     def integer_point(self) -> IntegerPoint:
-        """The answer of the last branch and bound."""
+        """Return the answer of the last branch and bound."""
         info = self._solver.getInfo()
         feasible = info.primal_solution_status == self._highspy.SolutionStatus.kSolutionStatusFeasible
         return IntegerPoint(
@@ -256,10 +256,10 @@ class Highs:
         )
 
     def basis(self) -> Basis:
-        """The basis at which the last run ended."""
+        """Return the basis at which the last run ended."""
         return Basis(self._solver.getBasis(), self._highspy.HighsBasisStatus.kBasic)
 
     def dual_ray(self) -> FloatArray | None:
-        """The dual ray of an infeasible program (a Farkas certificate), one number for each row, if there is one."""
-        _, found, ray = self._solver.getDualRay()
-        return np.array(ray) if found else None
+        """Return the dual ray of an infeasible program (a Farkas certificate), with a number for each row, or None."""
+        _, has_ray, ray = self._solver.getDualRay()
+        return np.array(ray) if has_ray else None

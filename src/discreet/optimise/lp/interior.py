@@ -1,8 +1,8 @@
-"""The repaired table: a nearly optimal matrix moved a hair's breadth inside all inequalities, then rounded.
+"""The repaired table: a nearly optimal matrix moved slightly inside all inequalities, then rounded.
 
 Rounding breaks inequalities that hold with equality. Mixing in a share ``2^-k`` of a mechanism Q for which every
-inequality holds with room to spare makes room for the rounding. Uniform and explicit fair mechanisms will not do: they
-have ties. This one has none, for privacy and all seven properties at once, and is exactly symmetric and fair:
+inequality holds with a margin makes room for the rounding. Uniform and explicit fair mechanisms have ties, so they do
+not serve. This one has none, for privacy and all seven properties at once, and is exactly symmetric and fair:
 with d = |i-j|, m = min(i, n-i), e = d for d <= m and (d+m)/2 beyond, g = e + (floor(n/2) - m)/(2n) off the
 diagonal and 0 on it,
 
@@ -18,12 +18,12 @@ import numpy as np
 
 from ...exact.tables import Table
 
-#: Rows of a repaired table add up to two to the power of the mixing exponent plus this (and a little for n).
+#: Bits of the totals of a repaired table beyond the mixing exponent (and a few for n).
 ROOM_BITS = 40
 
 
 def interior(n: int, alpha: Fraction) -> tuple[list[list[int]], int]:
-    """The strictly interior mechanism Q, as integers over one denominator."""
+    """Return the strictly interior mechanism Q, as integers over one denominator."""
     size = n + 1
     i, j = np.arange(size)[:, None], np.arange(size)[None, :]
     d, m = np.abs(i - j), np.minimum(i, n - i)
@@ -42,8 +42,8 @@ def interior(n: int, alpha: Fraction) -> tuple[list[list[int]], int]:
 def repaired(places: list[list[int]], bits: int, alpha: Fraction, mixing: int, *, mirrored: bool, fair: bool) -> Table:
     """Mix a matrix in units of ``2**-bits`` with ``2**-mixing`` of Q, and round to integers with one total.
 
-    Off the diagonal every entry is rounded down. What is missing goes to the diagonal; where that must stay equal for
-    all truths it is spread over the others instead, the same way from both ends.
+    Off the diagonal every entry is rounded down, and the rest of the total is added to the diagonal. If the diagonal
+    must stay equal for all truths, the rest is spread over the other entries, symmetrically from both ends.
     """
     n = len(places) - 1
     inner, denominator = interior(n, alpha)
@@ -72,10 +72,10 @@ def repaired(places: list[list[int]], bits: int, alpha: Fraction, mixing: int, *
 
 
 def _spread(row: list[int], middle: int, missing: int) -> None:
-    """Add ``missing`` units to the entries off the diagonal as evenly as they go, nearest first.
+    """Add ``missing`` units to the entries off the diagonal as evenly as possible, nearest first.
 
-    Nearest first takes both sides of the diagonal together, so what was symmetric about it stays so: all totals are
-    even, and so is what is missing in the middle row of a symmetric table.
+    Both sides of the diagonal are filled together, so a symmetric row stays symmetric: all totals are even, and so is
+    the number of missing units in the middle row of a symmetric table.
     """
     others = sorted((k for k in range(len(row)) if k != middle), key=lambda k: (abs(k - middle), k))
     each, left = divmod(missing, len(others))

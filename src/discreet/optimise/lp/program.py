@@ -1,13 +1,13 @@
-"""The linear program of a design, in exact numbers: which probabilities, under which inequalities, at what cost.
+"""The linear program of a design, in exact numbers: its probabilities, its inequalities and its cost.
 
-Everything here is rational: coefficients are small integers and powers of alpha. Floats enter only when the program is
-handed to a solver (:mod:`.solver`), which sees it scaled: with ``P = a^|i-j| R`` the privacy inequalities become
+All numbers here are rational: coefficients are small integers and powers of alpha. Floats enter only in the solver
+(:mod:`.solver`), which gets the program scaled: with ``P = a^|i-j| R`` the privacy inequalities become
 ``R[far] >= R[near]`` and ``R[near] >= a^2 R[far]``, however far from the diagonal, where the probabilities themselves
 vanish below any tolerance.
 
 Three reductions make it small. Probabilities that must be equal are one variable (symmetry, fairness); a problem that
-looks the same from both ends is given symmetry for free ([C] theorem 1, for symmetric weights and losses); inequalities
-that follow from others are left out.
+equals its mirror image gets symmetry without loss ([C] theorem 1, for symmetric weights and losses); inequalities that
+follow from others are left out.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from ...spaces import Counts
 #: The label of the inequalities of differential privacy.
 PRIVACY = "privacy"
 
-#: Probabilities that fall to this do not matter to any sum of doubles near one.
+#: Probability that does not affect any sum of doubles near one.
 NEGLIGIBLE = 1e-15
 
-#: Variables are scaled by alpha^|i-j| down to this; the solver drops coefficients below a tenth of it.
+#: Least scale alpha^|i-j| of a variable; the solver drops coefficients below a tenth of it.
 SMALLEST_SCALE = 1e-11
 
-#: What follows from what: these rows are left out where the key is asked for.
+#: The requirements that follow from each requirement; their rows are left out.
 IMPLIED = {"RM": ("RH", "inward privacy"), "CM": ("CH", "WH"), "CH": ("WH",)}
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for, in exact numbers. ``weights`` is the prior, or None for the worst case over truths."""
+    """The request of a design, in exact numbers. ``weights`` is the prior, or None for the worst case over truths."""
 
     n: int
     alpha: Fraction
@@ -48,7 +48,7 @@ class Request:
     weights: tuple[Fraction, ...] | None
     requirements: tuple[Property, ...] = ()
     delta: Fraction = Fraction(0)
-    #: The privacy as the user gave it, such as "epsilon = 0.5"; empty if the request was made otherwise.
+    #: The privacy as the user typed it, such as "epsilon = 0.5"; empty for a request without a user.
     privacy_given: str = ""
 
     @property
@@ -61,14 +61,14 @@ class Request:
 
     @property
     def mirrored(self) -> bool:
-        """Whether the problem looks the same from both ends, so that averaging with the mirror image costs nothing."""
+        """True if the problem equals its mirror image, so that averaging with the mirror image costs nothing."""
         even = self.weights is None or self.weights == self.weights[::-1]
         return even and self.loss.symmetric and all(_is_mirrored(p, self.n) for p in self.requirements)
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Inequalities between two probabilities: ``P[first] >= factor * alpha^power * P[second]`` (or equal), by place."""
+    """Inequalities (or equalities) of two probabilities: ``P[first] >= factor * alpha^power * P[second]``, by place."""
 
     label: str
     first: IntArray
@@ -76,7 +76,7 @@ class Pairs:
     factor: Fraction
     power: int
     sense: Literal[">=", "=="] = ">="
-    #: Whether this is not asked for, only preferred among the best.
+    #: True if this is not required, only preferred among the best.
     preferred: bool = False
 
     def __len__(self) -> int:
@@ -84,8 +84,8 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
-    """Any other inequality: ``sum_k coefficients[k] P[places[k]]  sense  right``.
+class ConstraintRow:
+    """Any other constraint: ``sum_k coefficients[k] P[places[k]]  sense  right``.
 
     Places beyond the last probability are auxiliary variables.
     """
@@ -99,32 +99,32 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Minimise ``cost @ P / cost_scale`` over P >= 0 under the pairs and the rows.
+    """The linear program that minimises ``cost @ P / cost_scale`` over P >= 0 under the pairs and the rows.
 
-    Pairs and rows speak of places: ``truth * (n+1) + report``, then the auxiliary variables. The solver's variables are
-    fewer: ``P[p] = alpha^exponent[p] * x[variable[p]]``, with exponent 0 for auxiliary ones.
+    Pairs and rows contain *places*: ``truth * (n+1) + report``, then the auxiliary variables. The solver's variables
+    are fewer: ``P[p] = alpha^exponent[p] * x[variable[p]]``, with exponent 0 for auxiliary ones.
     """
 
     request: Request
     variable: IntArray
     exponent: IntArray
-    #: How many variables there are.
+    #: The number of variables.
     count: int
     pairs: tuple[Pairs, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ConstraintRow, ...]
     cost: Array = field(repr=False)
     cost_scale: int
     #: Variables that must be zero.
     zero: BoolArray = field(repr=False)
-    #: Whether a mechanism and its mirror image are one.
+    #: True if a mechanism and its mirror image share their variables.
     mirrored: bool
-    #: How large each auxiliary variable can sensibly be.
+    #: The largest value of each auxiliary variable at an optimum.
     auxiliary_size: tuple[float, ...] = ()
-    #: Probabilities further than this from the truth were tied to their neighbours.
+    #: The distance from the truth beyond which probabilities are tied to their neighbours.
     reach: int = 0
-    #: What the true cost exceeds the objective by.
+    #: The difference between the true cost and the objective.
     offset: Fraction = Fraction(0)
-    #: Whether variables were divided by alpha^|i-j|.
+    #: True if variables are divided by alpha^|i-j|.
     scaled: bool = True
 
     @property
@@ -137,12 +137,12 @@ class Program:
         return log_of(self.request.alpha)
 
     def powers(self, block: Pairs) -> IntArray:
-        """The power of alpha between the two variables of each pair."""
+        """Return the power of alpha between the two variables of each pair."""
         return block.power + self.exponent[block.second] - self.exponent[block.first]
 
 
 def log_of(x: Fraction) -> float:
-    """The logarithm of a positive rational of any size."""
+    """Return the logarithm of a positive rational of any size."""
     return math.log(x.numerator) - math.log(x.denominator)
 
 
@@ -157,21 +157,21 @@ def program_of(
     preferred: tuple[Property, ...] = (),
     scaled: bool = True,
 ) -> Program:
-    """The linear program of a request.
+    """Return the linear program of a request.
 
     Parameters
     ----------
     negligible
-        Where probabilities that fall by alpha per step are below this, have them do exactly that. Almost always
-        possible, and it makes the program small for small alpha; the bound of :mod:`.bounds` does not assume it.
-        0 leaves everything free.
+        Tie probabilities below this to their neighbours, with a ratio of exactly alpha per step. That is almost always
+        possible, and makes the program small for small alpha; the bound of :mod:`.bounds` does not assume it. With 0
+        all are free.
     private
-        Whether to ask for privacy at all: for finding out what a request fails on.
+        False to leave out privacy, for finding the requirements that clash.
     preferred
-        Properties to keep at hand for choosing among the best.
+        Properties for choosing among the best.
     scaled
-        Whether variables are divided by alpha^|i-j|. Where probabilities cannot fall with the distance the scaled ones
-        grow out of the solver's range instead.
+        True to divide variables by alpha^|i-j|. If probabilities cannot fall with the distance, scaled variables exceed
+        the solver's range.
     """
     return _Builder(request, negligible, private, preferred, scaled).program()
 
@@ -188,9 +188,9 @@ class _Builder:
         self.places = self.size**2
         self.truth, self.report = np.divmod(np.arange(self.places), self.size)
         self.apart = np.abs(self.truth - self.report)
-        skipped = {code for given in request.codes for code in IMPLIED.get(given, ())}
+        skipped = {implied for code in request.codes for implied in IMPLIED.get(code, ())}
         self.skips_inward = "inward privacy" in skipped
-        self.wanted = [(p, p.rows(request.n)) for p in request.requirements if p.code not in skipped]
+        self.required = [(p, p.rows(request.n)) for p in request.requirements if p.code not in skipped]
         self.mirrored = request.mirrored or "S" in request.codes
         log_alpha = log_of(request.alpha)
         fall = self._fall(log_alpha)
@@ -204,7 +204,7 @@ class _Builder:
         self.count = int(self.variable.max()) + 1
         self.auxiliary: list[float] = []
         self.pairs: list[Pairs] = []
-        self.rows: list[Row] = []
+        self.rows: list[ConstraintRow] = []
         self.zero: set[int] = set()
         self.seen_rows: set[tuple[Any, ...]] = set()
         self.offset = Fraction(0)
@@ -214,7 +214,7 @@ class _Builder:
             self._approximate_privacy()
         elif self.private:
             self._privacy()
-        for prop, rows in self.wanted:
+        for prop, rows in self.required:
             self._property(prop.code, rows)
         required = len(self.pairs)
         for prop in self.preferred:
@@ -237,12 +237,12 @@ class _Builder:
         return np.arange(i * self.size, (i + 1) * self.size)
 
     def _new(self, size: float) -> int:
-        """The place of a new auxiliary variable."""
+        """Return the place of a new auxiliary variable."""
         self.auxiliary.append(size)
         return self.places + len(self.auxiliary) - 1
 
     def _merge(self) -> tuple[IntArray, IntArray]:
-        """One variable for all places that must be equal, and for all of a tail that falls by alpha per step."""
+        """Return the variable and the exponent of each place: places that must be equal, and tied tails, share one."""
         exponent = self.scale
         beyond = self.apart - self.reach
         nearer = self.truth + np.sign(self.report - self.truth) * np.maximum(beyond, 0)
@@ -250,7 +250,7 @@ class _Builder:
         exponent = np.where(beyond > 0, exponent[label] + beyond, exponent)
         if self.mirrored:
             label = np.minimum(label, self.places - 1 - label)
-        equal = [r.places for _, r in self.wanted if _says_equal(r)]
+        equal = [r.places for _, r in self.required if _is_equality(r)]
         while equal:
             before = label.copy()
             for places in equal:
@@ -264,25 +264,25 @@ class _Builder:
         return np.unique(label, return_inverse=True)[1].reshape(-1), exponent
 
     def _fall(self, log_alpha: float) -> float:
-        """How fast probabilities can fall with the distance from the truth, in powers of alpha per step: at most one.
+        """Return the fastest fall of probabilities per step away from the truth, as a power of alpha: at most one.
 
         Privacy lets them fall by alpha. A requirement that neighbouring reports are alike, ``P[i, j+1] >= f P[i, j]``
         on the way out from the truth, lets them fall by f only, and what is scaled by alpha would grow out of the
         solver's range.
         """
         slowest = self.request.alpha
-        for _, rows in self.wanted:
+        for _, rows in self.required:
             factor = self._outward_factor(rows)
             if factor is not None:
                 slowest = max(slowest, factor)
         return min(1.0, log_of(slowest) / log_alpha) if slowest > self.request.alpha else 1.0
 
     def _outward_factor(self, rows: Rows) -> Fraction | None:
-        """f, where the rows say ``P[i, next report outward] >= f P[i, j]`` of every place; else None."""
+        """Return f if the rows are ``P[i, next report outward] >= f P[i, j]`` for every place; else None."""
         if rows.places.shape[1] != 2 or rows.coefficients.ndim != 1 or rows.right != 0:
             return None
-        kept, given = rows.coefficients.tolist()
-        if not kept > 0 > given:
+        further_factor, nearer_factor = rows.coefficients.tolist()
+        if not further_factor > 0 > nearer_factor:
             return None
         further, nearer = rows.places.T
         outward = (
@@ -291,14 +291,14 @@ class _Builder:
             & (self.apart[further] == self.apart[nearer] + 1)
         )
         everywhere = len(np.unique(further[outward])) == self.places - self.size
-        return Fraction(-given, kept) if everywhere else None
+        return Fraction(-nearer_factor, further_factor) if everywhere else None
 
     def _alike(self, places: IntArray) -> BoolArray:
-        """Which pairs of places are as far from their truths as each other, and can share a variable."""
+        """Return a mask of the pairs of places at equal distances from their truths, which can share a variable."""
         return np.asarray(self.apart[places[:, 0]] == self.apart[places[:, 1]])
 
     def _privacy(self) -> None:
-        """P[far] >= a P[near], and P[near] >= a P[far] unless row monotonicity says more."""
+        """Add P[far] >= a P[near], and P[near] >= a P[far] unless row monotonicity implies it."""
         away = self.apart > 0
         far = np.flatnonzero(away)
         near = (self.truth + np.sign(self.report - self.truth))[away] * self.size + self.report[away]
@@ -307,25 +307,25 @@ class _Builder:
             self._pairs(PRIVACY, near, far, Fraction(1), 1)
 
     def _approximate_privacy(self) -> None:
-        """The hockey-stick divergence between neighbours, both ways: sum_j max(0, P[i, j] - P[k, j] / a) <= delta.
+        """Limit the hockey-stick divergence between neighbours: sum_j max(0, P[i, j] - P[k, j] / a) <= delta.
 
-        One auxiliary variable for each positive part. In a mirrored problem one direction is the other's image.
+        Each positive part has an auxiliary variable. In a mirrored problem one direction is the other's image.
         """
         alpha, delta, size = self.request.alpha, self.request.delta, self.size
         p, q = alpha.numerator, alpha.denominator
         for i in range(size - 1):
             for one, other in ((i, i + 1),) if self.mirrored else ((i, i + 1), (i + 1, i)):
                 excess = []
-                for mine, theirs in zip(self._truth(one).tolist(), self._truth(other).tolist(), strict=True):
-                    if self.variable[mine] != self.variable[theirs]:
+                for here, there in zip(self._truth(one).tolist(), self._truth(other).tolist(), strict=True):
+                    if self.variable[here] != self.variable[there]:
                         excess.append(self._new(float(delta)))
-                        self.rows.append(Row(PRIVACY, np.array([excess[-1], mine, theirs]), (p, -p, q), ">="))
-                self.rows.append(Row(PRIVACY, np.array(excess), (-1,) * len(excess), ">=", -delta))
+                        self.rows.append(ConstraintRow(PRIVACY, np.array([excess[-1], here, there]), (p, -p, q), ">="))
+                self.rows.append(ConstraintRow(PRIVACY, np.array(excess), (-1,) * len(excess), ">=", -delta))
 
     def _property(self, code: str, rows: Rows) -> None:
         width = rows.places.shape[1]
         shared = rows.coefficients.ndim == 1
-        if _says_equal(rows):
+        if _is_equality(rows):
             one, other = rows.places[~self._alike(rows.places)].T
             self._pairs(code, one, other, Fraction(1), 0, "==")
         elif width == 1 and shared and rows.right == 0 and rows.sense == "==":
@@ -356,15 +356,15 @@ class _Builder:
                 if ratio > 1 or (sense == "==" and ratio != 1):
                     self.zero.update(one[(one == other) & (between == k)].tolist())
         key = np.stack([one, other, between], axis=1)[one != other]
-        _, kept = np.unique(key, axis=0, return_index=True)
-        chosen = np.flatnonzero(one != other)[kept]
-        if len(chosen):
-            self.pairs.append(Pairs(label, first[chosen], second[chosen], factor, power, sense))
+        _, first_index = np.unique(key, axis=0, return_index=True)
+        distinct = np.flatnonzero(one != other)[first_index]
+        if len(distinct):
+            self.pairs.append(Pairs(label, first[distinct], second[distinct], factor, power, sense))
 
     def _row(
         self, label: str, places: IntArray, coefficients: Sequence[int], sense: Literal[">=", "=="], right: Fraction
     ) -> None:
-        """Add one row, unless the same is there already."""
+        """Add one row, unless an equal one exists already."""
         factors: dict[tuple[int, int], int] = {}
         for p, a in zip(places.tolist(), coefficients, strict=True):
             key = (int(self.variable[p]), int(self.exponent[p])) if p < self.places else (p, -1)
@@ -372,17 +372,17 @@ class _Builder:
         signature = (sense, right, *sorted((k, a) for k, a in factors.items() if a))
         if signature not in self.seen_rows:
             self.seen_rows.add(signature)
-            self.rows.append(Row(label, places, tuple(coefficients), sense, right))
+            self.rows.append(ConstraintRow(label, places, tuple(coefficients), sense, right))
 
     def _objective(self) -> tuple[Array, int]:
         request = self.request
         space = Counts(request.n)
-        levels, codes = request.loss.levels(space, space)
-        values = [v if isinstance(v, Fraction) else Fraction(v) for v in levels]
+        loss_values, codes = request.loss.levels(space, space)
+        values = [v if isinstance(v, Fraction) else Fraction(v) for v in loss_values]
         common = math.lcm(*(v.denominator for v in values))
         losses = np.array([int(v * common) for v in values], dtype=object)[codes]
         if request.weights is None:
-            # variables are not negative, and the worst loss may be: it is counted from the least loss there is
+            # variables cannot be negative, but the worst loss can: it is counted from the least loss
             self.offset = min(*values, Fraction(0))
             losses = losses - int(self.offset * common)
             worst = self._new(float(max(values) - self.offset) or 1.0)
@@ -392,19 +392,19 @@ class _Builder:
             cost = np.zeros(self.places + len(self.auxiliary), dtype=object)
             cost[worst] = 1
             return cost, 1
-        shared = math.lcm(*(w.denominator for w in request.weights))
-        weights = np.array([int(w * shared) for w in request.weights], dtype=object)
+        denominator = math.lcm(*(w.denominator for w in request.weights))
+        weights = np.array([int(w * denominator) for w in request.weights], dtype=object)
         cost = np.zeros(self.places + len(self.auxiliary), dtype=object)
         cost[: self.places] = (weights[:, None] * losses).ravel()
-        return cost, common * shared
+        return cost, common * denominator
 
 
-def _says_equal(rows: Rows) -> bool:
+def _is_equality(rows: Rows) -> bool:
     return rows.sense == "==" and rows.right == 0 and rows.coefficients.tolist() in ([1, -1], [-1, 1])
 
 
 def _is_mirrored(prop: Property, n: int) -> bool:
-    """Whether counting from the other end turns the property's rows into themselves."""
+    """Return whether the property's rows equal their mirror image."""
     if is_of_the_seven(prop):
         return True
     rows = prop.rows(n)

@@ -1,13 +1,13 @@
-"""Large n: columns made of rays, priced one pass at a time.
+"""Designs for large n by column generation over rays, which are priced one pass at a time.
 
-Privacy, row monotonicity and weak honesty look at one report at a time: each column of the matrix lies in a cone whose
-neighbouring entries, going away from the diagonal, have ratios between two numbers, and the columns meet only where
-each truth's probabilities add up to one. An extreme ray of the cone takes one of the two ratios at every step; the
-best one for given dual values is found by one pass (:class:`.bounds.Chain`). So the program is solved over a few rays
-per column, and better rays are added until there are none (Dantzig and Wolfe; Gilmore and Gomory).
+Privacy, row monotonicity and weak honesty constrain one report at a time: each column of the matrix lies in a cone
+whose neighbouring entries, going away from the diagonal, have ratios between two numbers, and the columns interact only
+through the totals of the truths. An extreme ray of the cone takes one of the two ratios at every step; one pass finds
+the best ray for given dual values (:class:`.bounds.Chain`). So the program is solved over a few rays per column, and
+better rays are added while they exist (Dantzig and Wolfe; Gilmore and Gomory).
 
-The ratios kept are a hair's breadth inside those allowed, relatively. Every inequality then holds with room that no
-rounding of a double can use up, and the doubles themselves are taken as exact weights.
+The ratios are slightly inside the allowed range. Every inequality then holds with a margin larger than any rounding of
+a double, and the doubles themselves are the exact weights.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ from ...exact.arrays import FloatArray, IntArray
 from ...exact.tables import Table
 from ...spaces import Counts
 from .bounds import UNIT, Chain
-from .certification import Proved, prove
+from .certification import CertifiedTable, prove
 from .highs import SMALL_COEFFICIENTS, TIGHT_TOLERANCES, Basis, Highs, Status
 from .program import Request
 from .solver import SolverFailed
 
-#: The properties that look at one report at a time (RH where RM is asked for, which implies it).
+#: The properties that constrain one report at a time (also RH if RM is required, which implies it).
 PROPERTIES_BY_REPORT = frozenset({"S", "RM", "WH"})
 
-#: How far inside the allowed ratios the first step of a ray stays, relatively; the k-th stays k times as far. (So the
-#: judge, who looks for the largest ratio, finds few that are nearly the largest.) The second if the first will not do.
+#: Relative margins of the first step of a ray inside the allowed ratios; that of the k-th step is k times as large (so
+#: few ratios are nearly the largest, which the judge searches for). The second is used if the first fails.
 RATIO_MARGINS = (2.0**-39, 2.0**-33)
 
-#: At least this share of the explicit fair mechanism is mixed in, so that no report vanishes.
+#: Least share of the explicit fair mechanism in the mixture, so that no report vanishes.
 FAIR_SHARE = 2.0**-36
 
-#: Rounds without any gain that are put up with: at degenerate vertices new rays may first have to line up.
-MOST_STALLS = 12
+#: Maximum number of rounds without a gain: at degenerate vertices several new rays may be needed for one.
+MAX_STALLED_ROUNDS = 12
 
-#: While dual values still jump (this far from the bound, relatively), rays are also sought at smoothed ones: this share
-#: of those that gave the best bound so far, the rest of the present ones (Wentges 1997).
+#: Relative gap above which rays are also computed at smoothed dual values, as those still jump; and the share in them
+#: of the dual values with the best known bound (Wentges 1997).
 SMOOTHED_ABOVE_GAP, SMOOTHING_SHARE = 1e-4, 0.85
 
-#: Rays are added until the bound is this close, relatively.
+#: Relative gap between cost and bound at which no more rays are added.
 PRICING_GAP = 1e-11
 
 ROUNDED_INSIDE = "rounded inside the cone"
 
-#: Weights below two to the minus this are rounded up to it: doubles go no further.
+#: Weights below two to the minus this are rounded up to it, near the end of the range of doubles.
 SMALLEST_WEIGHT_BITS = 960
 
 
 def by_report(request: Request) -> bool:
-    """Whether the request looks at one report at a time, so that rays can answer it."""
+    """Return whether the request constrains one report at a time, so that rays can answer it."""
     codes = set(request.codes)
     if "RM" in codes:
         codes.discard("RH")
@@ -62,29 +62,29 @@ def by_report(request: Request) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class RayAnswer:
-    """A proved table and a number no mechanism meeting the request can cost less than."""
+    """A certified table, and a lower bound of the cost of all mechanisms that meet the request."""
 
-    proved: Proved
+    certified: CertifiedTable
     bound: float
 
 
 def solve_by_rays(request: Request, epsilon: Fraction) -> RayAnswer:
-    """Solve, round, and prove."""
+    """Solve, round, and certify."""
     for margin in RATIO_MARGINS:
         master = _Master(request, margin)
         bound = master.solve()
         table = _exact_table(master.matrix(), common=master.honest)
         certificate = prove(table, request, epsilon)
         if certificate is not None:
-            return RayAnswer(Proved(table, certificate, ROUNDED_INSIDE), bound)
+            return RayAnswer(CertifiedTable(table, certificate, ROUNDED_INSIDE), bound)
     raise SolverFailed("the rounded table could not be proved; ask for a smaller n or other properties.")
 
 
 class _Master:
-    """The program over the rays found so far.
+    """The program over the rays generated so far.
 
-    In a problem that looks the same from both ends a ray stands for itself and its mirror image, and only the first
-    half of truths and reports is kept.
+    In a problem that equals its mirror image a ray represents itself and its mirror image, and only the first half of
+    truths and reports is stored.
     """
 
     def __init__(self, request: Request, margin: float) -> None:
@@ -100,7 +100,7 @@ class _Master:
         assert request.weights is not None
         weights = np.array([float(w) for w in request.weights])
         self.cost = weights[:, None] * request.loss.of(space, space)
-        #: Costs are handed to the solver in this unit, so that they are of the size of one.
+        #: Unit of costs in the solver, so that they are of the size of one.
         self.unit = float(np.abs(self.cost).sum(axis=1).max()) / self.size or 1.0
         self.honest = "WH" in request.codes
         self.least = (1 + 2.0**-36) / self.size
@@ -111,7 +111,7 @@ class _Master:
         self._rows()
 
     def _rows(self) -> None:
-        """Each truth adds up to one; with weak honesty each report's diagonal entry is large enough."""
+        """Add the rows: each truth adds up to one; with weak honesty each report's diagonal entry is large enough."""
         for _ in range(self.half):
             self._solver.add_row(1.0, 1.0)
         if self.honest:
@@ -119,17 +119,17 @@ class _Master:
                 self._solver.add_row(self.least, np.inf)
 
     def _folded(self, rays: FloatArray, reports: object) -> FloatArray:
-        """What each ray (a row here) adds to the total of each truth kept."""
+        """Return the contribution of each ray (a row here) to the total of each stored truth."""
         if not self.mirrored:
             return rays
-        both = rays + rays[:, ::-1]
-        both[2 * np.asarray(reports) == self.request.n] /= 2
-        return both[:, : self.half]
+        folded = rays + rays[:, ::-1]
+        folded[2 * np.asarray(reports) == self.request.n] /= 2
+        return folded[:, : self.half]
 
     def add(self, rays: FloatArray, reports: object) -> None:
         """Add rays (one per row, diagonal entry 1) for these reports."""
-        kept = self._folded(rays, reports)
-        kept = np.where(np.abs(kept) > 1e-13, kept, 0.0)
+        dense = self._folded(rays, reports)
+        dense = np.where(np.abs(dense) > 1e-13, dense, 0.0)
         numbers = np.asarray(reports)
         folded_cost = self.cost[:, numbers].T * rays
         cost = folded_cost.sum(axis=1)
@@ -137,15 +137,15 @@ class _Master:
             mirror = (self.cost[::-1, ::-1][:, numbers].T * rays).sum(axis=1)
             cost = np.where(2 * numbers == self.request.n, (cost + mirror) / 2, cost + mirror)
         if self.honest:
-            own = np.zeros((len(numbers), self.half))
-            own[np.arange(len(numbers)), numbers] = 1.0
-            kept = np.concatenate([kept, own], axis=1)
-        self._solver.add_columns(cost / self.unit, kept)
+            diagonal = np.zeros((len(numbers), self.half))
+            diagonal[np.arange(len(numbers)), numbers] = 1.0
+            dense = np.concatenate([dense, diagonal], axis=1)
+        self._solver.add_columns(cost / self.unit, dense)
         self.rays += list(rays)
         self.reports += numbers.tolist()
 
     def _run(self) -> Status:
-        """Solve; if the quick way stumbles, start over with the solver's usual care."""
+        """Solve; if the fast options fail, start again with the solver's defaults."""
         status = self._solver.run()
         if status is not Status.OPTIMAL:
             self._solver.forget()
@@ -155,7 +155,7 @@ class _Master:
         return status
 
     def solve(self) -> float:
-        """Add rays until no better ones are left; the bound reached."""
+        """Add rays until no better ones are left, and return the bound."""
         reports = np.arange(self.half)
         self.add(self._geometric_rays()[reports], reports)
         self.add(self._fair_rays()[reports], reports)
@@ -163,39 +163,39 @@ class _Master:
         bound, before, stalled = self._bound(*self._reduced(centre)), np.inf, 0
         for _ in range(500):
             if self._run() is not Status.OPTIMAL:
-                if np.isfinite(before):  # what was found so far stands; the bound says how good it is
+                if np.isfinite(before):  # keep the last answer; the bound states its quality
                     break
                 raise SolverFailed(f"the linear solver stopped ({self._solver.reason}).")
-            self._solver.set_options(simplex_strategy=4)  # from here on the last answer stays feasible
+            self._solver.set_options(simplex_strategy=4)  # primal simplex: the last answer stays feasible
             point = self._solver.point()
             duals, value = point.duals * self.unit, point.objective * self.unit
             self._answer = point.values, self._solver.basis()
             reduced, gain = self._reduced(duals)
             rays, worth = self._best(reduced)
             possible = float(np.minimum(worth, 0).sum())
-            reached = self._bound(reduced, gain)
-            if reached > bound:
-                bound, centre = reached, duals
+            new_bound = self._bound(reduced, gain)
+            if new_bound > bound:
+                bound, centre = new_bound, duals
             elif -possible > SMOOTHED_ABOVE_GAP * abs(value):
                 smoothed = SMOOTHING_SHARE * centre + (1 - SMOOTHING_SHARE) * duals
-                sought, sought_gain = self._reduced(smoothed)
-                reached = self._bound(sought, sought_gain)
-                if reached > bound:
-                    bound, centre = reached, smoothed
-                others = self._best(sought)[0]
+                smoothed_costs, smoothed_gain = self._reduced(smoothed)
+                new_bound = self._bound(smoothed_costs, smoothed_gain)
+                if new_bound > bound:
+                    bound, centre = new_bound, smoothed
+                others = self._best(smoothed_costs)[0]
                 gains = self._worth(others, reduced)
                 useful = np.flatnonzero(gains < 0)
                 self.add(others[useful], useful)
             stalled = stalled + 1 if value >= before * (1 - PRICING_GAP / 10) else 0
-            if -possible <= PRICING_GAP * abs(value) or stalled > MOST_STALLS:
+            if -possible <= PRICING_GAP * abs(value) or stalled > MAX_STALLED_ROUNDS:
                 break
             before = value
-            chosen = np.flatnonzero(worth < possible / (100 * self.half))
-            self.add(rays[chosen], chosen)
+            useful_reports = np.flatnonzero(worth < possible / (100 * self.half))
+            self.add(rays[useful_reports], useful_reports)
         return bound
 
     def _reduced(self, duals: FloatArray) -> tuple[FloatArray, float]:
-        """The cost of each place once totals and diagonal entries are paid for, and what was paid."""
+        """Return the reduced cost of each entry for these dual values, and the constant gain from them."""
         totals, diagonal = duals[: self.half], np.maximum(duals[self.half :], 0)
         if not self.honest:
             diagonal = np.zeros(self.half)
@@ -209,7 +209,7 @@ class _Master:
         return reduced, gain
 
     def _unfolded(self, duals: FloatArray) -> FloatArray:
-        """Half of each dual value for a truth and half for its mirror image."""
+        """Return dual values of all truths: half of each for a truth and half for its mirror image."""
         full = np.zeros(self.size)
         full[: self.half] += duals / 2
         full[::-1][: self.half] += duals / 2
@@ -217,14 +217,14 @@ class _Master:
 
     def _bound(self, reduced: FloatArray, gain: float) -> float:
         error = 8 * 2.0**-52 * (np.abs(reduced) + self.cost + abs(gain) / self.size)
-        beyond, wrong = self.allowed.cheapest(reduced, error)
-        own = np.diagonal(reduced) + beyond - wrong - np.diagonal(error)
-        own = own - 2.0**-50 * np.abs(own)
-        slack = 2.0**-50 * self.size * (abs(gain) + float(np.abs(own).sum()))
-        return gain + float(np.minimum(own, 0).sum()) - slack
+        beyond, slack_of_columns = self.allowed.cheapest(reduced, error)
+        column_cost = np.diagonal(reduced) + beyond - slack_of_columns - np.diagonal(error)
+        column_cost = column_cost - 2.0**-50 * np.abs(column_cost)
+        slack = 2.0**-50 * self.size * (abs(gain) + float(np.abs(column_cost).sum()))
+        return gain + float(np.minimum(column_cost, 0).sum()) - slack
 
     def _best(self, reduced: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """For each report kept, the ray with the least reduced cost, and that cost."""
+        """Return the ray with the least reduced cost for each stored report, and that cost."""
         size, low, high = self.size, self.low, self.high
         rays = np.zeros((size, size))  # a row per report here
         rays[np.arange(size), np.arange(size)] = 1.0
@@ -247,7 +247,7 @@ class _Master:
         return rays[: self.half], worth[: self.half] * (2 if self.mirrored else 1)
 
     def _worth(self, rays: FloatArray, reduced: FloatArray) -> FloatArray:
-        """The reduced cost of these rays, one for each report kept."""
+        """Return the reduced cost of these rays, one for each stored report."""
         worth = (rays * reduced[:, : self.half].T).sum(axis=1)
         return np.asarray(worth * (2 if self.mirrored else 1))
 
@@ -257,7 +257,7 @@ class _Master:
         return np.asarray(powers[np.abs(k[:, None] - k[None, :])])
 
     def _fair_rays(self) -> FloatArray:
-        """The columns of the explicit fair mechanism: it has all properties, so there always is an answer."""
+        """Return the columns of the explicit fair mechanism: it has all properties, so the program is feasible."""
         size = self.size
         rays = np.ones((size, size))
         for report in range(self.half):
@@ -270,7 +270,7 @@ class _Master:
         return rays
 
     def matrix(self) -> FloatArray:
-        """The probabilities, nearly: each column a sum of its rays."""
+        """Return the approximate probabilities: each column is a sum of its rays."""
         values = self._polished()
         matrix = np.zeros((self.size, self.size))
         for k in np.flatnonzero(values > 0).tolist():
@@ -295,9 +295,9 @@ class _Master:
         return (matrix + matrix[::-1, ::-1]) / 2 if self.mirrored else matrix
 
     def _filled(self, matrix: FloatArray) -> FloatArray:
-        """Rows that add up to one: what is missing is added as a little geometric noise, which stays in the cones.
+        """Return a matrix with rows that add up to one: the rest is added as geometric noise, which stays in the cones.
 
-        The inverse of the geometric matrix is tridiagonal; adding the same constant to what every row lacks makes all
+        The inverse of the geometric matrix is tridiagonal; adding the same constant to the rest of every row makes all
         its multiples nonnegative.
         """
         missing = 1 - matrix.sum(axis=1)
@@ -310,13 +310,13 @@ class _Master:
         spread[[0, -1]] -= a * a * missing[[0, -1]]
         constant = np.full(self.size, (1 - a) ** 2)
         constant[[0, -1]] = 1 - a
-        level = max(0.0, float((-spread / constant).max()))
-        shares = (spread + level * constant) / (1 - a * a)
-        added = matrix + np.maximum(shares, 0)[None, :] * self._geometric_rays()
-        return np.asarray(added / (1 + level))
+        constant_share = max(0.0, float((-spread / constant).max()))
+        shares = (spread + constant_share * constant) / (1 - a * a)
+        total = matrix + np.maximum(shares, 0)[None, :] * self._geometric_rays()
+        return np.asarray(total / (1 + constant_share))
 
     def _polished(self) -> FloatArray:
-        """How much of each ray, as precisely as doubles go: the solver's own tolerance is too coarse for the totals."""
+        """Return the share of each ray to the precision of doubles: the solver's tolerance is too coarse for totals."""
         values, basis = self._answer
         assert basis is not None  # there is one from the first run on
         columns, rows = np.flatnonzero(basis.columns), np.flatnonzero(~basis.rows)
@@ -329,19 +329,19 @@ class _Master:
             system = np.concatenate([system, (np.arange(self.half)[:, None] == reports[None, :]).astype(float)])
         right = np.where(rows < self.half, 1.0, self.least)
         try:
-            solved = np.linalg.solve(system[rows], right)
+            shares = np.linalg.solve(system[rows], right)
         except np.linalg.LinAlgError:
             return values
-        polished = np.zeros_like(values)
-        polished[columns] = np.maximum(solved, 0)
-        return polished
+        result = np.zeros_like(values)
+        result[columns] = np.maximum(shares, 0)
+        return result
 
 
 def _exact_table(matrix: FloatArray, *, common: bool) -> Table:
-    """The doubles as exact integer weights above ``2**-SMALLEST_WEIGHT_BITS``; each row over its own or a common sum.
+    """Return the doubles as exact integer weights above ``2**-SMALLEST_WEIGHT_BITS``, each row over its sum.
 
-    With a common total, what is missing to it goes to the diagonal (whose entries must not be tiny), and neighbours
-    that meet at the smallest weight are exactly equal, which breaks nothing.
+    With a common total, the rest of each row is added to the diagonal (whose entries must not be tiny). Neighbours that
+    both have the smallest weight are exactly equal, which breaks no inequality.
     """
     size = len(matrix)
     distinct, codes = np.unique(np.maximum(matrix, 2.0**-SMALLEST_WEIGHT_BITS), return_inverse=True)
@@ -353,11 +353,11 @@ def _exact_table(matrix: FloatArray, *, common: bool) -> Table:
     if not common:
         return Table.from_codes(palette, codes)
     totals = _totals(palette, codes)
-    most = max(totals)
+    largest = max(totals)
     diagonal = np.arange(size)
-    new = [palette[c] + most - t for c, t in zip(codes[diagonal, diagonal].tolist(), totals, strict=True)]
+    weights = [palette[c] + largest - t for c, t in zip(codes[diagonal, diagonal].tolist(), totals, strict=True)]
     codes[diagonal, diagonal] = len(palette) + np.arange(size)
-    return Table.from_codes(palette + new, codes)
+    return Table.from_codes(palette + weights, codes)
 
 
 def _totals(palette: list[int], codes: IntArray) -> list[int]:

@@ -1,8 +1,8 @@
-"""Solving a design: HiGHS (:mod:`.highs`) is handed the scaled program and asked for a vertex.
+"""Solving a design: HiGHS (:mod:`.highs`) finds a vertex of the scaled program.
 
-A solve goes in stages, so that the same request has one answer whatever path the solver takes. After the first stage,
-everything whose dual value is not zero is held where it is (the optimal face); the next stages minimise other
-objectives on that face: the preferences of :mod:`.designing`.
+A solve has stages, so that a request has one answer on every path of the solver. After the first stage, all constraints
+with a nonzero dual value are fixed (the optimal face); the next stages minimise other objectives on that face: the
+preferences of :mod:`.search`.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ import numpy as np
 
 from ...errors import NotCertified
 from ...exact.arrays import BoolArray, FloatArray
-from .highs import LOOSE_TOLERANCES, SMALL_COEFFICIENTS, TIGHT_TOLERANCES, Basis, Highs, Model, Rows, Status
+from .highs import LOOSE_TOLERANCES, SMALL_COEFFICIENTS, TIGHT_TOLERANCES, Basis, Highs, LinearModel, SparseRows, Status
 from .program import Program
 
-#: Beyond this many inequalities the interior point method with a crossover to a vertex beats the simplex method.
-SIMPLEX_ROWS = 8_000
+#: Maximum number of inequalities for the simplex method; beyond it interior points with a crossover are faster.
+MAX_SIMPLEX_ROWS = 8_000
 
-#: Ways to solve, each tried where those before gave no answer: as the solver likes, without presolve, primal simplex.
+#: Options that are tried in turn until there is an answer: the solver's choice, without presolve, primal simplex.
 SOLVER_OPTIONS: tuple[dict[str, Any], ...] = (
     {"presolve": "choose", "simplex_strategy": 1},
     {"presolve": "off", "simplex_strategy": 1},
     {"presolve": "off", "simplex_strategy": 4},
 )
 
-#: A dual value below this share of the largest one counts as zero.
+#: Share of the largest dual value below which a dual value counts as zero.
 ZERO_DUAL_SHARE = 1e-10
 
 
 class SolverFailed(NotCertified):
-    """The solver gave up, or what it found could not be proved."""
+    """The solver gave up, or its answer could not be proved."""
 
 
 class InfeasibleDesign(Exception):
@@ -42,20 +42,20 @@ class InfeasibleDesign(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Vertex:
-    """What the solver found, in scaled numbers, and where it is: which columns and rows are at their bounds."""
+    """A vertex from the solver, in scaled numbers, with the columns and rows at their bounds."""
 
     values: FloatArray
     duals: FloatArray
     reduced: FloatArray
     objective: float
-    #: For each variable and each row, whether it is basic (free to move) or at a bound.
+    #: True for each variable and each row that is basic (free to move), not at a bound.
     basic_columns: BoolArray
     basic_rows: BoolArray
     basis: Basis | None = field(repr=False, default=None)
 
     @property
     def unique(self) -> bool:
-        """Whether every bound that holds has a dual value: then no other point is as good."""
+        """True if every tight bound has a dual value: then no other point is as good."""
         return not (self.free_columns.any() or self.free_rows.any())
 
     @property
@@ -71,7 +71,7 @@ class Vertex:
         return max(float(np.abs(self.duals).max(initial=0)), 1e-300)
 
 
-class Session:
+class SolverSession:
     """One program in one solver. Solves start from the last vertex, or from one of a neighbouring problem."""
 
     def __init__(self, program: Program, start: Vertex | None = None) -> None:
@@ -85,7 +85,7 @@ class Session:
         ).astype(bool)
         self.lower[self._preferred] = -np.inf
         self._last = start
-        #: Programs with tied tails have others to fall back on, which is quicker than to insist.
+        #: True for a program without tied tails: others have an alternative, which is faster than more attempts.
         self._last_resort = program.reach == program.request.n
 
     @property
@@ -94,11 +94,11 @@ class Session:
 
     @property
     def stalled(self) -> bool:
-        """Whether the last run was given up because it got nowhere."""
+        """True if the last run was interrupted because it stalled."""
         return self._solver.stalled
 
     def minimise(self, cost: FloatArray) -> Vertex:
-        """The best vertex for this cost per unit of each variable."""
+        """Return the best vertex for this cost per unit of each variable."""
         if self._last is None:
             self._last = self._run(cost, LOOSE_TOLERANCES)
         try:
@@ -106,18 +106,18 @@ class Session:
         except SolverFailed:
             if not self._last_resort:
                 raise
-            # some programs cannot be solved so closely; what comes of it is proved, or not, anyway
+            # some programs cannot be solved as tightly; the answer is certified afterwards in any case
             self._last = self._run(cost, LOOSE_TOLERANCES)
         return self._last
 
     def hold(self, vertex: Vertex) -> None:
-        """From now on, consider only what is as good as this vertex was: everything with a dual value stays."""
+        """Restrict further solves to points as good as this vertex: fix every constraint with a dual value."""
         self.upper = np.where(~vertex.basic_rows & ~vertex.free_rows, self.lower, self.upper)
         self.column_upper = np.where(~vertex.basic_columns & ~vertex.free_columns, 0.0, self.column_upper)
         self._last = vertex
 
     def prefer(self, cost: FloatArray) -> Vertex | None:
-        """The best vertex that also meets the preferred inequalities; None, and as before, if no vertex does."""
+        """Return the best vertex that also meets the preferred inequalities; None, with no change, if none does."""
         before, last = self.lower.copy(), self._last
         self.lower[self._preferred] = 0.0
         try:
@@ -127,9 +127,9 @@ class Session:
             return None
 
     def farkas_certificate(self) -> FloatArray | None:
-        """After :class:`InfeasibleDesign`: a Farkas certificate of infeasibility (a dual ray), or None.
+        """Return a Farkas certificate (a dual ray) after :class:`InfeasibleDesign`, or None.
 
-        What it proves is for :func:`.bounds.impossible` to say.
+        It needs a check by :func:`.bounds.impossible`.
         """
         solver = self._solver
         solver.set_options(solver="simplex", **SOLVER_OPTIONS[1])
@@ -138,10 +138,10 @@ class Session:
         return solver.dual_ray()
 
     def shortage(self) -> FloatArray | None:
-        """Dual values of the phase-one program: the least total by which rows must be helped to be met.
+        """Return the dual values of the phase-one program, which minimises the total shortage of the rows.
 
-        That program is always feasible (all variables zero, full help), so the solver does not lose its way. Where the
-        least total is above zero its dual values are a Farkas certificate (:func:`.bounds.impossible`).
+        That program is always feasible (all variables zero, full shortage), so the solver succeeds. If the least
+        shortage is above zero, its dual values are a Farkas certificate (:func:`.bounds.impossible`).
         """
         solver = self._solver
         self._load(np.zeros(self.program.count))
@@ -151,20 +151,20 @@ class Session:
 
     def _load(self, cost: FloatArray) -> None:
         nothing = np.zeros(len(cost))
-        self._solver.load(Model(cost, nothing, self.column_upper, self._rows, self.lower, self.upper))
+        self._solver.load(LinearModel(cost, nothing, self.column_upper, self._rows, self.lower, self.upper))
 
     def _run(self, cost: FloatArray, tolerances: Mapping[str, object]) -> Vertex:
         solver = self._solver
         solver.set_options(**tolerances)
         self._load(cost)
         basis = self._last.basis if self._last is not None else None
-        solver.set_options(solver="simplex" if basis is not None or len(self.lower) <= SIMPLEX_ROWS else "ipm")
+        solver.set_options(solver="simplex" if basis is not None or len(self.lower) <= MAX_SIMPLEX_ROWS else "ipm")
         if basis is not None:
             solver.start_at(basis)
-        for way in SOLVER_OPTIONS if self._last_resort else SOLVER_OPTIONS[:1]:
-            solver.set_options(**way)
+        for options in SOLVER_OPTIONS if self._last_resort else SOLVER_OPTIONS[:1]:
+            solver.set_options(**options)
             status = solver.run()
-            # a program on which the solver got lost is better tried in another form than in another way
+            # a program on which the solver stalled is better tried in another form than with other options
             if status is not Status.UNSOLVED or self.stalled:
                 break
             solver.forget()
@@ -186,10 +186,10 @@ class Session:
         return Vertex(point.values, point.duals, point.reduced_costs, point.objective, basis.columns, basis.rows, basis)
 
 
-def assemble(program: Program) -> tuple[Rows, FloatArray, FloatArray, FloatArray]:
-    """The program's rows, their lower and upper sides, and what each row was divided by.
+def assemble(program: Program) -> tuple[SparseRows, FloatArray, FloatArray, FloatArray]:
+    """Return the program's rows, their lower and upper sides, and the divisor of each row.
 
-    Pairs are written between variables, so that the powers of alpha cancel; rows are divided by their largest
+    Pairs are inequalities between variables, so that the powers of alpha cancel; rows are divided by their largest
     coefficient. Auxiliary variables are in units of their size.
     """
     log_alpha = program.log_alpha
@@ -218,20 +218,20 @@ def assemble(program: Program) -> tuple[Rows, FloatArray, FloatArray, FloatArray
         sizes.append(np.array([largest_one]))
     starts = np.concatenate([[0], np.cumsum(np.concatenate(widths))])
     return (
-        Rows.of(starts, np.concatenate(index), np.concatenate(values)),
+        SparseRows.of(starts, np.concatenate(index), np.concatenate(values)),
         np.concatenate(lower), np.concatenate(upper), np.concatenate(sizes),
     )  # fmt: skip
 
 
 def place_scales(program: Program) -> FloatArray:
-    """What one unit of its variable is worth at each place."""
+    """Return the value at each place of one unit of its variable."""
     auxiliary = np.array(program.auxiliary_size)
     probabilities = np.exp(program.exponent[: program.size**2] * program.log_alpha)
     return np.concatenate([probabilities, auxiliary])
 
 
 def variable_cost(program: Program, cost: FloatArray | None = None) -> FloatArray:
-    """A cost by place (the program's own if none is given) as a cost per unit of each variable, in floats."""
+    """Return a cost by place (the program's own if none is given) as a cost per unit of each variable, in floats."""
     if cost is None:
         cost = np.array([c / program.cost_scale for c in program.cost.tolist()])
     summed = np.bincount(program.variable, weights=cost * place_scales(program), minlength=program.count)

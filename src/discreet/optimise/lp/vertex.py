@@ -2,10 +2,10 @@
 
 At a vertex nearly every inequality that holds with equality ties two probabilities by a fixed power of alpha. Following
 those ties leaves a few *components*, each with one unknown; the remaining equations (each truth's probabilities add up
-to one, and whatever else is tight) determine them. They are solved in rational numbers, or, where those would be too
-long to be of use, in fixed point to as many bits as wanted.
+to one, and the other tight inequalities) determine them. They are solved in rational numbers or, if those would be too
+long, in fixed point to any number of bits.
 
-Nothing here is taken on trust: whoever uses the table has every inequality checked again.
+The table is not trusted: its users check every inequality again.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class NoVertex(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Ties:
-    """Each variable as a multiple of its component's unknown: ``x[v] = factor[v] * alpha^power[v] * u[component[v]]``.
+    """Variables as multiples of their components' unknowns: ``x[v] = factor[v] * alpha^power[v] * u[component[v]]``.
 
-    ``component`` is -1 where the variable is zero. Within a component the least power is 0.
+    ``component`` is -1 for a variable that is zero. Within a component the least power is 0.
     """
 
     program: Program
@@ -47,9 +47,9 @@ def ties_of(program: Program, vertex: Vertex) -> Ties:
     """Follow the tight inequalities between two variables."""
     edges, equations = _tight(program, vertex)
     neighbours: list[list[tuple[int, int, Fraction]]] = [[] for _ in range(program.count)]
-    plain = True
+    all_one = True
     for first, second, factor, power in edges:
-        plain = plain and factor == 1
+        all_one = all_one and factor == 1
         neighbours[second].append((first, power, factor))
         neighbours[first].append((second, -power, 1 / factor))
     component = np.full(program.count, -2)
@@ -64,13 +64,13 @@ def ties_of(program: Program, vertex: Vertex) -> Ties:
         component[root] = count
         for v in members:
             for other, power, factor in neighbours[v]:
-                reached = (power_of[v] + power, factor_of[v] * factor if not plain else Fraction(1))
+                multiple = (power_of[v] + power, factor_of[v] * factor if not all_one else Fraction(1))
                 if component[other] == -2:
                     component[other] = count
-                    power_of[other], factor_of[other] = reached
+                    power_of[other], factor_of[other] = multiple
                     members.append(other)
                     vanishes = vanishes or bool(zero[other])
-                elif reached != (power_of[other], factor_of[other]):
+                elif multiple != (power_of[other], factor_of[other]):
                     vanishes = True  # two different ratios between the same two variables: both are zero
         if vanishes:
             component[members] = -1
@@ -81,19 +81,19 @@ def ties_of(program: Program, vertex: Vertex) -> Ties:
         count += 1
     powers = np.array(power_of)
     powers[component < 0] = 0
-    return Ties(program, component, powers, None if plain else factor_of, equations, count)
+    return Ties(program, component, powers, None if all_one else factor_of, equations, count)
 
 
 def _tight(
     program: Program, vertex: Vertex
 ) -> tuple[list[tuple[int, int, Fraction, int]], list[tuple[list[tuple[int, int, int]], Fraction]]]:
-    """The inequalities that hold with equality: those that tie two variables, and the others."""
+    """Return the inequalities that hold with equality: those that tie two variables, and the others."""
     edges: list[tuple[int, int, Fraction, int]] = []
     tight, start = ~vertex.basic_rows, 0
     for block in program.pairs:
-        chosen = tight[start : start + len(block)]
-        one, other = program.variable[block.first[chosen]].tolist(), program.variable[block.second[chosen]].tolist()
-        powers_between = program.powers(block)[chosen].tolist()
+        is_tight = tight[start : start + len(block)]
+        one, other = program.variable[block.first[is_tight]].tolist(), program.variable[block.second[is_tight]].tolist()
+        powers_between = program.powers(block)[is_tight].tolist()
         edges += [(u, v, block.factor, k) for u, v, k in zip(one, other, powers_between, strict=True)]
         start += len(block)
     alpha = program.request.alpha
@@ -117,7 +117,7 @@ def _tight(
 
 
 def rational_values(ties: Ties) -> tuple[list[int], int]:
-    """Every probability exactly, by place, as integers over one denominator."""
+    """Return the exact probability at every place, as integers over one denominator."""
     alpha = ties.program.request.alpha
     deepest = [0] * ties.count
     shared = [1] * ties.count
@@ -128,9 +128,9 @@ def rational_values(ties: Ties) -> tuple[list[int], int]:
             if ties.factor is not None:
                 shared[c] = math.lcm(shared[c], ties.factor[v].denominator)
     extra = max((k for terms, _ in ties.equations for _, _, k in terms), default=0)
-    most = max(deepest, default=0) + max(extra, int(ties.program.exponent.max()))
-    upper = [alpha.numerator**k for k in range(most + 1)]
-    lower = [alpha.denominator**k for k in range(most + 1)]
+    largest_power = max(deepest, default=0) + max(extra, int(ties.program.exponent.max()))
+    upper = [alpha.numerator**k for k in range(largest_power + 1)]
+    lower = [alpha.denominator**k for k in range(largest_power + 1)]
 
     def multiple(v: int) -> int:
         c = component[v]
@@ -155,14 +155,14 @@ def rational_values(ties: Ties) -> tuple[list[int], int]:
 
 
 def _by_place(program: Program, values: list[int], upper: list[int], lower: list[int]) -> list[int]:
-    """``P = alpha^exponent x`` for every probability, over one denominator."""
+    """Return ``P = alpha^exponent x`` for every probability, over one denominator."""
     deepest = int(program.exponent.max())
     places = zip(program.variable.tolist(), program.exponent.tolist(), strict=True)
     return [values[v] * upper[e] * lower[deepest - e] for v, e in islice(places, program.size**2)]
 
 
 def fixed_values(ties: Ties, bits: int) -> list[int]:
-    """Every probability, by place, in units of ``2**-bits``, nearly: the float solution, refined."""
+    """Return the approximate probability at every place in units of ``2**-bits``: the float solution, refined."""
     if len(ties.equations) != ties.count:
         raise NoVertex
     multiples = _fixed_multiples(ties, bits)
@@ -205,9 +205,9 @@ def fixed_values(ties: Ties, bits: int) -> list[int]:
 
 
 def _fixed_powers(ties: Ties, bits: int) -> list[int]:
-    alpha, most = ties.program.request.alpha, int(max(ties.power.max(initial=0), ties.program.exponent.max()))
+    alpha, largest_power = ties.program.request.alpha, int(max(ties.power.max(initial=0), ties.program.exponent.max()))
     powers = [1 << bits]
-    for _ in range(most):
+    for _ in range(largest_power):
         powers.append(powers[-1] * alpha.numerator // alpha.denominator)
     return powers
 
@@ -221,13 +221,13 @@ def _fixed_multiples(ties: Ties, bits: int) -> list[int]:
 
 
 def _shifted(value: float, shift: int) -> int:
-    """``round(value * 2**shift)`` for any shift."""
+    """Return ``round(value * 2**shift)`` for any shift."""
     mantissa, exponent = math.frexp(value)
     whole, left = int(mantissa * (1 << 53)), exponent - 53 + shift
     return whole << left if left >= 0 else whole >> -left
 
 
 def in_rows(program: Program, weights: list[int]) -> list[list[int]]:
-    """The weights by place as a table: a row for each truth."""
+    """Return the weights by place as a table: a row for each truth."""
     size = program.size
     return [weights[i * size : (i + 1) * size] for i in range(size)]

@@ -1,4 +1,4 @@
-"""``dc.bounded_noise``: unbiased integer noise that never reaches further than D, with the least true delta.
+"""``dc.bounded_noise``: unbiased integer noise of at most D, with the least true delta.
 
 [S] is Sadeghi, Asoodeh, Calmon, *Differentially Private Mechanisms for Count Queries*. The closed forms are in
 :mod:`discreet.mechanisms.bounded`; where they do not hold, the linear programs of :mod:`.programs` decide.
@@ -35,16 +35,16 @@ from .programs import NoiseLaws, NoiseRequirements, largest_stay, least_delta
 
 KINDS = ("all-counts", "optimal", "sadeghi", "single-event")
 
-#: A lower bound larger than this is not worth declaring: the noise is the same as with a smaller one.
-LARGEST_LEAST = 100
+#: Largest public lower bound of counts: with a larger one the noise would be the same.
+MAX_LEAST = 100
 
-#: The programs for small counts grow with the fourth power of the reach.
-LARGEST_PROGRAM = 20
+#: Largest reach + js of the programs for small counts, which grow with the fourth power of the reach.
+MAX_PROGRAM_REACH = 20
 
-#: Variances lie between this and its inverse, so that linear programs in doubles can tell them apart.
-LARGEST_VARIANCE = 10**18
+#: Upper limit of variances; its inverse is the lower one. Linear programs in doubles can then distinguish them.
+MAX_VARIANCE = 10**18
 
-#: How far below the optimum the largest stay probability is taken, relatively, to have short numbers.
+#: Relative distance below the optimum at which the largest stay probability is taken, to have short numbers.
 _DELTA_ROOM = Fraction(1, 2**30)
 
 
@@ -63,55 +63,55 @@ def bounded_noise(
     overshoot: bool = True,
     keep_zeros: bool = False,
 ) -> Mechanism:
-    """Unbiased integer noise that never reaches further than D, with a limit on how far it leaves the truth.
+    """Return unbiased integer noise of at most D, with a limit on its size.
 
     Reports are not negative, the mean error is zero and no error exceeds D; P(report = n | n) is eta for every count,
-    or the variance has a limit. As the noise is bounded, some report gives away more than epsilon allows; the
-    certificate states epsilon and the delta at it, rounded up.
+    or the variance has a limit. As the noise is bounded, some report exceeds epsilon; the certificate states epsilon
+    and the delta at it, rounded up.
 
     Parameters
     ----------
     epsilon
         The epsilon at which delta is least.
     stay
-        The probability eta of reporting the truth, the same for every count. Or give ``variance`` (each count then has
-        its own) or ``delta`` (eta is then as large as it can be), or ``stay`` and ``variance``.
+        The probability eta of reporting the truth, the same for every count. Or give ``variance`` (eta then differs by
+        count) or ``delta`` (eta is then as large as possible), or ``stay`` and ``variance``.
     reach
         The largest error D.
     kind
         "all-counts": one mechanism for every count from 0 on, own noise for counts below ``shared_from``, least true
         delta of all such noise. A count of 0 can only move up, so it alone is biased.
         "optimal": one law for counts from D on, least true delta. Closed form where it holds, else a linear program.
-        "sadeghi": one law for counts from D on, as [S] Definition 2 has it.
-        "single-event": own noise for each of the counts 1..``largest``, the least delta of [S] (9)-(13), which looks at
-        one report at a time.
+        "sadeghi": one law for counts from D on, that of [S] Definition 2.
+        "single-event": separate noise for each of the counts 1..``largest``, the least delta of [S] (9)-(13), which
+        considers one report at a time.
     variance
-        The mean square error is at most this for every count. Without ``stay`` and ``delta`` nothing asks for the
-        truth: a small count may be published as something else most of the time (``m.probability(1, 1)``).
+        The largest mean square error of every count. Without ``stay`` and ``delta`` the truth may be rare: a small
+        count may be published as another number most of the time (``m.probability(1, 1)``).
     delta
-        With eta as large as possible, the true delta is at most this.
+        The largest true delta; eta is then as large as possible.
     js
-        Reports 1..js are never given; counts 1..js then have no probability of the truth. For "all-counts".
+        Reports 1..js never occur; counts 1..js then have no probability of the truth. For "all-counts".
     shared_from
-        For "all-counts": counts from this one on share one law, which is symmetric where that costs no delta. It is
-        2D if not given (with ``js`` 2D + js + 1), and at least D (D + js + 1). A larger one can lower delta by some
+        For "all-counts": the count from which on counts share one law, which is symmetric if that costs no delta. By
+        default it is 2D (with ``js`` 2D + js + 1), and at least D (D + js + 1). A larger one can lower delta by some
         tenths of a percent.
     least
-        For "optimal" and "sadeghi": a public lower bound of the counts, at least D, and D if not given. Counts below it
-        are treated as if they were it, so that the guarantee holds for every count. It must be known without looking
-        at the data: to choose this noise because a true count is large gives that away.
+        For "optimal" and "sadeghi": a public lower bound of the counts, at least D, and D by default. Counts below it
+        are raised to it, so that the guarantee holds for every count. It must be known without looking at the data:
+        choosing this noise because a true count is large leaks that count.
     largest, overshoot
         For "single-event": the largest count N, and whether reports may exceed it (by up to D). If they may not, the
-        count N, which can only move down, is biased. A count of 0 is treated as if it were 1.
+        count N, which can only move down, is biased. A count of 0 is treated as 1.
     keep_zeros
-        To publish zeros as they are is refused: the message states the delta that it would have.
+        True is refused, as zeros cannot be published unchanged: the message states the delta of that.
 
     Returns
     -------
     Mechanism
         Its certificate has this epsilon, the true delta at it, and in ``details`` the delta of single reports, the
-        variance and the stay probability of the shared law, the proved lower bound of delta for all noise as asked for
-        (with one law from ``shared_from`` on), and for "sadeghi" delta* and the paper's (2D+1) delta*.
+        variance and the stay probability of the shared law, the proved lower bound of delta for all noise that meets
+        the requirements (with one law from ``shared_from`` on), and for "sadeghi" delta* and the paper's (2D+1) delta*.
 
     References
     ----------
@@ -130,35 +130,35 @@ def bounded_noise(
     kind = find_name(kind, KINDS, "a kind of bounded noise", argument="kind")
     eps, D = read_epsilon(epsilon), read_reach(reach)
     eta = None if stay is None else read_stay(stay)
-    spread, target = read_variance(variance), _read_delta(delta)
-    small = positive_integer(js, "js", least=0)
-    _refuse_options(kind, eta, spread, target, small, shared_from, least, largest, overshoot)
-    refuse_hopeless_js(small, D)
-    if D + small > LARGEST_PROGRAM and kind in ("all-counts", "single-event"):
+    limit, target = read_variance(variance), _read_delta(delta)
+    gap = positive_integer(js, "js", least=0)
+    _refuse_options(kind, eta, limit, target, gap, shared_from, least, largest, overshoot)
+    refuse_hopeless_js(gap, D)
+    if D + gap > MAX_PROGRAM_REACH and kind in ("all-counts", "single-event"):
         raise InvalidInput(
             f"{arg('kind', kind)} solves a linear program with about 10 (reach + js)^2 variables, for reach + js up to "
-            f"{LARGEST_PROGRAM}; got {D + small}. A larger reach hardly lowers delta further."
+            f"{MAX_PROGRAM_REACH}; got {D + gap}. A larger reach hardly lowers delta further."
         )
     if keep_zeros:
-        refuse_untouched_zeros(eta or Fraction(0), D, small)
+        refuse_exact_zeros(eta or Fraction(0), D, gap)
     parameters: dict[str, Any] = {"epsilon": str(eps), "reach": D, "kind": kind}
-    for name, value in (("stay", eta), ("variance", spread), ("delta", target)):
+    for name, value in (("stay", eta), ("variance", limit), ("delta", target)):
         if value is not None:
             parameters[name] = str(value)
-    if small:
-        parameters["js"] = small
+    if gap:
+        parameters["js"] = gap
     if kind == "single-event":
         top = read_count(largest)
         return _single_event(eps, eta, D, top, overshoot, parameters | {"largest": top, "overshoot": overshoot})
     if kind == "all-counts":
-        shared = read_shared_from(shared_from, D, small)
+        shared = read_shared_from(shared_from, D, gap)
         if shared_from is not None:
             parameters["shared_from"] = shared
-        own_stay = eta is None and target is None  # a stay that nobody asked for is not the same for all counts
-        return _all_counts(NoiseRequirements(eps, D, 0, shared, eta, own_stay, spread, small), target, parameters)
+        stay_varies = eta is None and target is None  # without a requirement the stay may differ between counts
+        return _all_counts(NoiseRequirements(eps, D, 0, shared, eta, stay_varies, limit, gap), target, parameters)
     floor = _read_least(least, D)
     return _large_counts(
-        kind, NoiseRequirements(eps, D, D, D, eta, variance=spread), target, floor, parameters | {"least": floor}
+        kind, NoiseRequirements(eps, D, D, D, eta, variance=limit), target, floor, parameters | {"least": floor}
     )
 
 
@@ -166,13 +166,13 @@ def bounded_noise(
 
 
 def read_variance(variance: object) -> Fraction | None:
-    """Read a limit of the variance; None if there is none."""
+    """Read a limit of the variance, or None."""
     if variance is None:
         return None
     value = as_fraction(variance, "variance")
     if value <= 0:
         raise InvalidInput.must_be("variance", "positive", variance)
-    if not Fraction(1, LARGEST_VARIANCE) <= value <= LARGEST_VARIANCE:
+    if not Fraction(1, MAX_VARIANCE) <= value <= MAX_VARIANCE:
         raise InvalidInput.must_be("variance", "between 1e-18 and 1e18", InWords("another number"))
     return value
 
@@ -195,10 +195,10 @@ def _read_least(least: int | None, reach: int) -> int:
     if least is None:
         return reach
     value = positive_integer(least, "least", least=1)
-    if not reach <= value <= LARGEST_LEAST:
+    if not reach <= value <= MAX_LEAST:
         raise InvalidInput.must_be(
             "least",
-            f"from reach = {reach} to {LARGEST_LEAST}",
+            f"from reach = {reach} to {MAX_LEAST}",
             value,
             "The noise is the same for every bound from reach on; for smaller counts take "
             f"{arg('kind', 'all-counts')}.",
@@ -218,7 +218,7 @@ def _refuse_options(
     largest: object,
     overshoot: bool,
 ) -> None:
-    """Refuse what would be ignored, and what leaves the noise undetermined."""
+    """Refuse options that would be ignored, and options that leave the noise undetermined."""
     if delta is not None and stay is not None:
         raise InvalidInput(f"give {arg('stay')}, or {arg('delta')} (stay is then as large as it can be), not both.")
     if stay is None and variance is None and delta is None:
@@ -249,7 +249,7 @@ def _refuse_options(
 
 
 def read_shared_from(shared_from: int | None, reach: int, js: int) -> int:
-    """The count from which on all counts share one law."""
+    """Return the count from which on all counts share one law."""
     gap = js + 1 if js else 0
     if shared_from is None:
         return 2 * reach + gap
@@ -263,13 +263,13 @@ def read_shared_from(shared_from: int | None, reach: int, js: int) -> int:
 
 
 def refuse_hopeless_js(js: int, reach: int) -> None:
-    """Refuse a gap that small counts cannot cross: 0 must reach js + 1, or it would be left untouched."""
+    """Refuse a gap that small counts cannot cross: 0 must reach js + 1, or it would get no noise."""
     if js >= reach:
         raise InvalidInput.must_be("js", f"below reach = {reach}, so that a count of 0 can leave the gap", js)
 
 
-def refuse_untouched_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
-    """Refuse to publish zeros as they are, with the delta that shows why."""
+def refuse_exact_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
+    """Refuse to publish zeros without noise, with the delta of that in the message."""
     bound = zeros_bound(Fraction(0) if js else stay, reach)
     raise NotPrivate(
         f"zeros cannot be published as they are: delta would be at least {text_down(bound)} at every epsilon, (1 + D "
@@ -283,34 +283,34 @@ def refuse_untouched_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
 
 
 def solve(requirements: NoiseRequirements, delta: Fraction | None) -> tuple[NoiseLaws, NoiseRequirements]:
-    """The laws, and their requirements with the largest stay for a delta filled in."""
+    """Return the laws, and their requirements with the largest stay for a delta filled in."""
     limit = requirements.variance
     try:
-        found, requirements = (
+        solution, requirements = (
             (least_delta(requirements), requirements) if delta is None else _largest_stay(requirements, delta)
         )
     except InfeasibleProgram:
         raise impossible(requirements, delta) from None
-    if limit is not None and any(moment(law, 2) > limit for law in found.laws):
-        raise impossible(requirements, delta)  # by so little that floats did not see it
-    return found, requirements
+    if limit is not None and any(moment(law, 2) > limit for law in solution.laws):
+        raise impossible(requirements, delta)  # by an amount below the precision of floats
+    return solution, requirements
 
 
 def _largest_stay(requirements: NoiseRequirements, delta: Fraction) -> tuple[NoiseLaws, NoiseRequirements]:
-    """The noise with the largest stay for this delta, taken a little smaller until the delta is truly kept."""
+    """Return the noise with the largest stay for this delta, reduced slightly until the delta truly holds."""
     best = largest_stay(requirements, delta * (1 - _DELTA_ROOM))
     for room in (_DELTA_ROOM, _DELTA_ROOM * 2**10, _DELTA_ROOM * 2**18):
         stay = simplest_between(best * (1 - room), best * (1 - room / 2)) if best > 0 else Fraction(0)
         if not 0 < stay < 1:
             break
-        found = least_delta(replace(requirements, stay=stay))
-        if found.value <= delta:
-            return found, replace(requirements, stay=stay)
+        solution = least_delta(replace(requirements, stay=stay))
+        if solution.value <= delta:
+            return solution, replace(requirements, stay=stay)
     raise InfeasibleProgram()
 
 
 def impossible(requirements: NoiseRequirements, delta: Fraction | None, where: str = "") -> InvalidInput:
-    """The error when no noise meets the requirements; ``where`` begins the sentence."""
+    """Return the error when no noise meets the requirements; ``where`` begins the sentence."""
     limits = [f"reach = {requirements.reach}", f"epsilon = {float(requirements.epsilon):g}"]
     if requirements.stay is not None and delta is None:
         limits.append(f"stay = {float(requirements.stay):g}")
@@ -325,7 +325,7 @@ def impossible(requirements: NoiseRequirements, delta: Fraction | None, where: s
 
 
 def _figures(kernel: Kernel, inputs: Space, epsilon: Fraction, law: Finite) -> dict[str, Any]:
-    """What every kind states beside its true delta."""
+    """Return the figures of every kind other than its true delta."""
     subject = _Subject(kernel, inputs)
     return {
         "single_event_delta": verify(subject, "central").single_event_delta(epsilon),
@@ -336,28 +336,20 @@ def _figures(kernel: Kernel, inputs: Space, epsilon: Fraction, law: Finite) -> d
 
 @dataclass(frozen=True)
 class _Subject:
-    """A kernel and its truths: what the judge looks at."""
+    """A kernel and its truths, for the judge."""
 
     kernel: Kernel
     inputs: Space
 
 
 def _all_counts(requirements: NoiseRequirements, delta: Fraction | None, parameters: dict[str, object]) -> Mechanism:
-    found, requirements = solve(requirements, delta)
+    solution, requirements = solve(requirements, delta)
     space = Integers(low=0)
-    *own, law = found.laws
-    kernel = Noise(law, (0, None), (0, None), tuple(own))
-    details = _figures(kernel, space, requirements.epsilon, law) | {"lower_bound": abs(float_down(found.bound))}
-    return finish(
-        "bounded_noise",
-        space,
-        space,
-        kernel,
-        parameters,
-        epsilon=requirements.epsilon,
-        with_delta=True,
-        details=details,
-    )
+    *small_counts, law = solution.laws
+    kernel = Noise(law, (0, None), (0, None), tuple(small_counts))
+    details = _figures(kernel, space, requirements.epsilon, law) | {"lower_bound": abs(float_down(solution.bound))}
+    eps = requirements.epsilon
+    return finish("bounded_noise", space, space, kernel, parameters, epsilon=eps, with_delta=True, details=details)
 
 
 def _large_counts(
@@ -379,13 +371,13 @@ def _large_counts(
         law = truncated_geometric_law(eps, eta, D)
         details = {"closed_form": True}
     else:
-        found, requirements = solve(requirements, delta)
-        law = found.laws[-1]
-        details = {"closed_form": False, "lower_bound": abs(float_down(found.bound))}
+        solution, requirements = solve(requirements, delta)
+        law = solution.laws[-1]
+        details = {"closed_form": False, "lower_bound": abs(float_down(solution.bound))}
     # a count below the bound is raised to it: its noise is the shared law, moved up
-    own = tuple(Finite(law.low + least - n, law.weights) for n in range(least))
+    small_counts = tuple(Finite(law.low + least - n, law.weights) for n in range(least))
     space = Integers(low=0)
-    kernel = Noise(law, (0, None), (0, None), own)
+    kernel = Noise(law, (0, None), (0, None), small_counts)
     details = _figures(kernel, space, eps, law) | details
     return finish("bounded_noise", space, space, kernel, parameters, epsilon=eps, with_delta=True, details=details)
 
@@ -397,17 +389,17 @@ def _single_event(
         raise InvalidInput.must_be("largest", "at least 2: a mechanism for one count has nothing to hide", top)
     ceiling = None if overshoot else top
     requirements = NoiseRequirements(epsilon, reach, 1, top, stay, largest=True, ceiling=ceiling, single_event=True)
-    found, requirements = solve(requirements, None)
+    solution, requirements = solve(requirements, None)
     reports = top + reach if overshoot else top
-    scale = max(law.total for law in found.laws)
+    scale = max(law.total for law in solution.laws)
     rows = []
-    for n, law in enumerate(found.laws, 1):
+    for n, law in enumerate(solution.laws, 1):
         rows.append([0] * (n + law.low) + [w * (scale // law.total) for w in law.weights])
         rows[-1] += [0] * (reports + 1 - len(rows[-1]))
     kernel = Table.from_rows([rows[0], *rows])  # a count of 0 is treated as if it were 1
     inputs, outputs = Counts(top), Counts(reports)
-    middle = found.laws[len(found.laws) // 2]
-    details = _figures(kernel, inputs, epsilon, middle) | {"delta_star": bound_up(found.value)}
+    middle = solution.laws[len(solution.laws) // 2]
+    details = _figures(kernel, inputs, epsilon, middle) | {"delta_star": bound_up(solution.value)}
     return finish(
         "bounded_noise", inputs, outputs, kernel, parameters, epsilon=epsilon, with_delta=True, details=details
     )

@@ -1,12 +1,12 @@
 """The best table on K keys: probabilities that are whole multiples of 1/K, with the least true delta.
 
-Rounding an optimal table to K keys costs far more than 1/K: what was zero excess becomes a positive one in every line.
-So nothing is rounded: the table is searched in whole numbers of keys (:mod:`.key_search`). A table on K keys has
-delta >= 1/K, as its outermost report has at least one key; where the best real table is far below that, a shorter reach
-is enough, and the search is over these first.
+Rounding an optimal table to K keys costs far more than 1/K: a zero excess becomes positive in every row. So the table
+is searched in whole numbers of keys instead (:mod:`.key_search`). A table on K keys has delta >= 1/K, as its outermost
+report has at least one key; if the delta of the best real table is far below that, a shorter reach is enough, so
+shorter reaches are searched first.
 
-With a million keys and more a key is so little that rounding does cost next to nothing; the best real table is then
-rounded, with zero bias kept, and improved key by key.
+With a million keys and more, a key is so small that rounding costs almost nothing; the best real table is then rounded,
+with zero bias kept, and improved key by key.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from ..lp.refinement import InfeasibleProgram
 from .key_search import KeyTable, best_table, laws_of, meets_requirements, value_of, widened
 from .programs import NoiseProgram, NoiseRequirements, exact_law, least_delta
 
-#: From this many keys on the best real table is rounded and improved step by step: the solver's numbers end there.
-_ROUNDED_FROM_KEYS = 2**20
+#: Least number of keys for which the best real table is rounded and improved, beyond the precision of the solver.
+_MIN_ROUNDED_KEYS = 2**20
 
-#: So many steps of improvement are taken at most.
-_MOST_STEPS = 400
+#: Maximum number of steps of improvement.
+_MAX_STEPS = 400
 
-#: Beyond this many keys whole numbers are as fine as real ones to the solver.
-_MOST_KEYS = 2**40
+#: Maximum number of keys: beyond it the solver cannot distinguish whole numbers from real ones.
+_MAX_KEYS = 2**40
 
 
 @dataclass(frozen=True)
 class TableOnKeys:
-    """Laws on K keys, their true delta at the program's E, and whether the search proved that none is better."""
+    """Laws on K keys, their true delta at the program's E, and whether the search proved them optimal."""
 
     laws: tuple[Finite, ...]
     weights: tuple[dict[int, int], ...]
     value: Fraction
-    proved: bool
+    proved_best: bool
 
 
 def best_on_keys(
@@ -49,49 +49,49 @@ def best_on_keys(
     keys: int,
     progress: Callable[[str], None] | None = None,
 ) -> TableOnKeys:
-    """The best table with noise up to ``reach`` on so many keys.
+    """Return the best table with noise up to ``reach`` on this many keys.
 
     Parameters
     ----------
     requirements_for
         The requirements, for each reach.
     progress
-        Called with a few words on what is being done.
+        Called with a few words about the current step.
     """
-    if keys > _MOST_KEYS:
+    if keys > _MAX_KEYS:
         raise Unsupported(f"at most 2^40 keys are searched; got {keys}.", argument="keys", given=keys)
     whole = requirements_for(reach)
     best: KeyTable | None = None
-    proved = False
+    proved_best = False
     problem: Unsupported | None = None
     for shorter in _reaches(requirements_for, reach, keys):
         if progress is not None:
             progress(f"noise up to {shorter} on {keys} keys")
         requirements = requirements_for(shorter)
         try:
-            if keys >= _ROUNDED_FROM_KEYS:
-                found, proved = _round_to_keys(requirements, keys), False
+            if keys >= _MIN_ROUNDED_KEYS:
+                table, proved_best = _round_to_keys(requirements, keys), False
             else:
                 known = best if shorter == reach else None
-                found, proved = best_table(requirements, keys, known)
+                table, proved_best = best_table(requirements, keys, known)
         except Unsupported as failure:
             problem = failure
             continue
-        found = widened(found, whole)
-        if best is None or value_of(found, whole) <= value_of(best, whole):
-            best = found
+        table = widened(table, whole)
+        if best is None or value_of(table, whole) <= value_of(best, whole):
+            best = table
         if value_of(best, whole) * keys <= 1 + Fraction(1, 10**6):  # no table on these keys is better
             return _without_repeats(best, whole, True)
-        proved = proved and shorter == reach  # a shorter reach proves nothing about tables that reach further
+        proved_best = proved_best and shorter == reach  # a shorter reach proves nothing about tables that reach further
     if best is None:
         raise problem or InfeasibleProgram()
-    return _without_repeats(best, whole, proved)
+    return _without_repeats(best, whole, proved_best)
 
 
 def _reaches(requirements_for: Callable[[int], NoiseRequirements], reach: int, keys: int) -> list[int]:
-    """The reaches to try: the shortest whose best real delta is below one key, one more, and the whole reach.
+    """Return the reaches to try: the shortest whose best real delta is below one key, one more, and the whole reach.
 
-    All give way to the whole reach alone where even that is above one key.
+    If even the whole reach is above one key, return it alone.
     """
     for shorter in range(requirements_for(reach).js + 1, reach):
         try:
@@ -103,21 +103,21 @@ def _reaches(requirements_for: Callable[[int], NoiseRequirements], reach: int, k
     return [reach]
 
 
-def _without_repeats(rows: KeyTable, requirements: NoiseRequirements, proved: bool) -> TableOnKeys:
-    """Without errors that have no keys, and without counts whose law is the shared one anyway."""
-    kept = [{z: w for z, w in row.items() if w} for row in rows]
-    while len(kept) > 1 and kept[-2] == kept[-1]:
-        kept.pop()
-    return TableOnKeys(laws_of(kept), tuple(kept), value_of(rows, requirements), proved)
+def _without_repeats(rows: KeyTable, requirements: NoiseRequirements, proved_best: bool) -> TableOnKeys:
+    """Return the table without errors that have no keys, and without counts whose law equals the shared one."""
+    distinct = [{z: w for z, w in row.items() if w} for row in rows]
+    while len(distinct) > 1 and distinct[-2] == distinct[-1]:
+        distinct.pop()
+    return TableOnKeys(laws_of(distinct), tuple(distinct), value_of(rows, requirements), proved_best)
 
 
 # ------------------------------------------------------------------------------------------------ many keys
 
 
 def _round_to_keys(requirements: NoiseRequirements, keys: int) -> KeyTable:
-    """The best real table rounded to so many keys, with zero bias kept.
+    """Return the best real table rounded to this many keys, with zero bias kept.
 
-    Rounding may take the variance above its limit by a few keys; the limit is then lowered by so much first.
+    Rounding may raise the variance above its limit by a few keys; the limit is then lowered by as much first.
     """
     limits = [requirements.variance]
     if requirements.variance is not None:
@@ -143,20 +143,20 @@ def _round_to_keys(requirements: NoiseRequirements, keys: int) -> KeyTable:
 def _improve(weights: list[dict[int, int]], requirements: NoiseRequirements, keys: int) -> None:
     """Move single keys as long as the worst pair of counts gets better and no other becomes as bad as it was.
 
-    Moving a key from a to a + 1 and another from b to b - 1 keeps the sum and the mean. The shared law is left as it
-    is, so that it stays symmetric where it was.
+    Moving a key from a to a + 1 and another from b to b - 1 keeps the sum and the mean. The shared law is not changed,
+    so that it stays symmetric.
     """
     e, last = math.exp(float(requirements.epsilon)), len(weights) - 1
     floor = 0 if requirements.stay is None else math.ceil(requirements.stay * keys)
     ceiling = math.inf if requirements.variance is None else requirements.variance * keys
 
     def excess(k: int) -> float:
-        """The larger of the two excesses between the counts k and k + 1, in keys."""
+        """Return the larger of the two excesses between the counts k and k + 1, in keys."""
         here, there = weights[k], weights[min(k + 1, last)]
         down = sum(max(w - e * there.get(z - 1, 0), 0.0) for z, w in here.items())
         return max(down, sum(max(w - e * here.get(z + 1, 0), 0.0) for z, w in there.items()))
 
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         values = [excess(k) for k in range(last + 1)]
         worst = max(range(last + 1), key=values.__getitem__)
         if not any(_step(weights, row, excess, values, floor, ceiling) for row in {worst, worst + 1} if row < last):
@@ -164,9 +164,14 @@ def _improve(weights: list[dict[int, int]], requirements: NoiseRequirements, key
 
 
 def _step(
-    weights: list[dict[int, int]], row: int, excess: Callable[[int], float], values: list[float], floor: int, most: Any
+    weights: list[dict[int, int]],
+    row: int,
+    excess: Callable[[int], float],
+    values: list[float],
+    floor: int,
+    ceiling: Any,
 ) -> bool:
-    """One better move in this row, if there is one."""
+    """Make one better move in this row if there is one, and return whether there was."""
     law, before = weights[row], max(values)
     pairs = [k for k in (row - 1, row) if k >= 0]
     for a in [z for z in law if z + 1 in law]:
@@ -176,7 +181,7 @@ def _step(
             allowed = min(law.values()) >= 0 and (0 not in law or law[0] >= floor)
             if (
                 allowed
-                and sum(z * z * w for z, w in law.items()) <= most
+                and sum(z * z * w for z, w in law.items()) <= ceiling
                 and all(excess(k) < before - 1e-3 for k in pairs)
             ):
                 return True

@@ -1,10 +1,10 @@
 """The search for the best table in whole numbers of keys.
 
-The program of :mod:`.programs` with whole numbers as its unknowns. Branch and bound alone finds poor tables
-where there are many keys. So tables are first made count by count (relax and fix): the law of one count is found in
-whole numbers while those that follow may still be anything, then it is fixed. Branch and bound over all counts starts
-from the best of these, improves it, and proves where it can that there is no better one. What delta leaves open is used
-for less noise: each count in turn gets the law with the least variance that leaves delta as it is.
+It solves the program of :mod:`.programs` in whole numbers. Branch and bound alone finds poor tables if there are many
+keys. So tables are first built count by count (relax and fix): the law of one count is computed in whole numbers, with
+those of later counts relaxed to real numbers, and then fixed. Branch and bound over all counts starts from the best of
+these tables, improves it, and proves it optimal if it can. Finally each count in turn gets the law with the least
+variance that does not change delta.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ import numpy as np
 
 from ...errors import Unsupported
 from ...exact.laws import Finite
-from ..lp.highs import Highs, Model, Rows, Status
+from ..lp.highs import Highs, LinearModel, SparseRows, Status
 from ..lp.refinement import InfeasibleProgram
 from .programs import NoiseProgram, NoiseRequirements, delta_of
 
 #: The number of keys of each error, for each count.
 KeyTable = tuple[dict[int, int], ...]
 
-#: Branch and bound stops after this many nodes, so that the same question has the same answer everywhere. In tables
-#: with more unknowns than :data:`_EASY`, where a node takes longer and proves less, it stops after fewer.
-MOST_NODES = 3000
+#: Maximum number of nodes of branch and bound; a limit in nodes gives the same answer on every machine. It is lower for
+#: tables with more unknowns than :data:`_FEW_UNKNOWNS`, where a node takes longer and proves less.
+MAX_NODES = 3000
 
-#: So many unknown numbers of keys are few (reach 5), and up to so many, tables are made in every order (reach 9).
-_EASY, _MANAGEABLE = 121, 400
+#: Numbers of unknowns that count as few (reach 5), and up to which tables are built in every order (reach 9).
+_FEW_UNKNOWNS, _MODERATE_UNKNOWNS = 121, 400
 
-#: For the law of one count with the others fixed or free.
-_FEW_NODES = 50
+#: Maximum number of nodes for the law of one count, with the others fixed or relaxed.
+_NODES_PER_COUNT = 50
 
-#: And, on a machine so slow that this comes first, after so many seconds.
-_SECONDS = 40.0
+#: Maximum seconds of one run, in case a slow machine does not reach the number of nodes.
+_MAX_SECONDS = 40.0
 
-#: Deltas this close, in keys, relatively, are the same to the solver.
+#: Relative difference of deltas, in keys, that the solver ignores.
 _SOLVER_GAP = 1e-6
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What the solver found: the values of all variables (None if it found none), a lower bound, and how it ended."""
+    """The answer of the solver: the values of all variables (None without any), a lower bound, and how it ended."""
 
     values: Sequence[float] | None
     bound: float
@@ -53,7 +53,7 @@ class _Outcome:
 
 
 class _KeyProgram:
-    """The noise program in a solver for whole numbers: each count's law may be fixed, whole, or anything."""
+    """The noise program in a solver for whole numbers: each count's law may be fixed, in whole keys, or relaxed."""
 
     def __init__(self, requirements: NoiseRequirements, keys: int) -> None:
         self.requirements, self.keys = requirements, keys
@@ -63,13 +63,13 @@ class _KeyProgram:
         self._columns = {n: {z: program.place(n, z) for z in requirements.errors(n)} for n in requirements.counts}
         self.unknowns = sum(unknown)
         nothing, right = np.zeros(self.size), np.array([float(b * keys) for b in sides])
-        coefficients = Rows.of(
+        coefficients = SparseRows.of(
             np.cumsum([0, *(len(row) for row in rows)]),
             [j for row in rows for j in row],
             np.array([float(a) for row in rows for a in row.values()]),
         )
         self._solver = Highs({"mip_rel_gap": _SOLVER_GAP, "random_seed": 1})
-        self._solver.load(Model(nothing, nothing, np.full(self.size, np.inf), coefficients, right, right))
+        self._solver.load(LinearModel(nothing, nothing, np.full(self.size, np.inf), coefficients, right, right))
 
     def solve(
         self,
@@ -81,12 +81,12 @@ class _KeyProgram:
         least_variance_of: int | None = None,
         start: Sequence[float] | None = None,
     ) -> _Outcome:
-        """The least delta with these counts' laws in whole keys, those fixed, and the others in real numbers.
+        """Return the least delta with the laws of ``whole`` in whole keys, those in ``fixed``, and the others relaxed.
 
         Parameters
         ----------
         most
-            Delta is at most this, in keys.
+            The largest delta, in keys.
         least_variance_of
             Minimise the variance of this count instead of delta.
         start
@@ -108,28 +108,28 @@ class _KeyProgram:
         solver = self._solver
         solver.forget()
         solver.change_columns(cost, lower, upper, in_whole_keys)
-        # the solver's presolve does not come back from some programs for one count, whatever the limits
+        # the solver's presolve does not end on some programs for one count, with any limits
         solver.set_options(mip_max_nodes=nodes, presolve="choose" if least_variance_of is None else "off")
         if start is not None:
             solver.start_with(start)
-        status = solver.run(seconds=_SECONDS)
-        found = solver.integer_point()
-        return _Outcome(found.values, found.bound, status is Status.OPTIMAL, status is Status.INFEASIBLE)
+        status = solver.run(seconds=_MAX_SECONDS)
+        point = solver.integer_point()
+        return _Outcome(point.values, point.bound, status is Status.OPTIMAL, status is Status.INFEASIBLE)
 
     def row(self, values: Sequence[float], count: int) -> dict[int, int]:
         return {z: round(values[j]) for z, j in self._columns[count].items()}
 
     def table(self, values: Sequence[float]) -> KeyTable | None:
-        """The table that the solver means, if in whole numbers it meets the requirements."""
+        """Return the table of a solution in whole numbers, if it meets the requirements; else None."""
         rows = tuple(self.row(values, n) for n in self.requirements.counts)
         return rows if meets_requirements(rows, self.requirements, self.keys) else None
 
-    def made_count_by_count(self, order: Sequence[int]) -> KeyTable | None:
-        """Relax and fix: the counts in this order, each in whole keys while those that follow may be anything."""
+    def relax_and_fix(self, order: Sequence[int]) -> KeyTable | None:
+        """Return the table built in this order of counts, each in whole keys with those after it relaxed."""
         fixed: dict[int, dict[int, int]] = {}
         outcome = None
         for n in order:
-            outcome = self.solve({n}, fixed, _FEW_NODES)
+            outcome = self.solve({n}, fixed, _NODES_PER_COUNT)
             if outcome.values is None:
                 return None
             fixed[n] = self.row(outcome.values, n)
@@ -138,10 +138,10 @@ class _KeyProgram:
 
 
 def meets_requirements(rows: KeyTable, requirements: NoiseRequirements, keys: int) -> bool:
-    """Whether a table on keys meets the requirements: all keys shared out, zero bias, stay and variance kept."""
+    """Return whether a table on keys meets the requirements: all keys used, zero bias, stay and variance in limits."""
     for n, row in zip(requirements.counts, rows, strict=True):
-        lean, square = sum(z * w for z, w in row.items()), sum(z * z * w for z, w in row.items())
-        if min(row.values()) < 0 or sum(row.values()) != keys or (requirements.unbiased(n) and lean):
+        bias, square = sum(z * w for z, w in row.items()), sum(z * z * w for z, w in row.items())
+        if min(row.values()) < 0 or sum(row.values()) != keys or (requirements.unbiased(n) and bias):
             return False
         if requirements.variance is not None and square > requirements.variance * keys:
             return False
@@ -151,18 +151,18 @@ def meets_requirements(rows: KeyTable, requirements: NoiseRequirements, keys: in
 
 
 def laws_of(rows: Sequence[Mapping[int, int]]) -> tuple[Finite, ...]:
-    """The laws of a table on keys."""
-    kept = [{z: w for z, w in row.items() if w} for row in rows]
-    return tuple(Finite(min(row), [row.get(z, 0) for z in range(min(row), max(row) + 1)]) for row in kept)
+    """Return the laws of a table on keys."""
+    weights = [{z: w for z, w in row.items() if w} for row in rows]
+    return tuple(Finite(min(row), [row.get(z, 0) for z in range(min(row), max(row) + 1)]) for row in weights)
 
 
 def value_of(rows: Sequence[Mapping[int, int]], requirements: NoiseRequirements) -> Fraction:
-    """The delta of a table on keys at the program's E, exactly."""
+    """Return the delta of a table on keys at the program's E, exactly."""
     return delta_of(laws_of(rows), requirements)
 
 
 def widened(rows: Sequence[Mapping[int, int]], requirements: NoiseRequirements) -> KeyTable:
-    """A table of fewer counts and a shorter reach as one of these counts and this reach."""
+    """Return a table of fewer counts and a shorter reach as one of these counts and this reach."""
     return tuple(
         {z: rows[min(n - requirements.first, len(rows) - 1)].get(z, 0) for z in requirements.errors(n)}
         for n in requirements.counts
@@ -170,56 +170,56 @@ def widened(rows: Sequence[Mapping[int, int]], requirements: NoiseRequirements) 
 
 
 def best_table(requirements: NoiseRequirements, keys: int, known: KeyTable | None = None) -> tuple[KeyTable, bool]:
-    """The best table that is found on so many keys, and whether it is proved that none is better.
+    """Return the best table of the search on this many keys, and whether it is proved optimal.
 
     Parameters
     ----------
     known
-        A table to start from; what is found is not worse.
+        A table to start from; the result is not worse.
 
     Raises
     ------
     InfeasibleProgram
-        When no table on these keys meets the requirements.
+        If no table on these keys meets the requirements.
     """
     free = _KeyProgram(requirements, keys)
     best = known
     for program, order in _ways(free, known is not None):
         if best is not None and value_of(best, requirements) * keys <= 1:
             break
-        made = program.made_count_by_count(order)
-        if made is not None and (best is None or value_of(made, requirements) < value_of(best, requirements)):
-            best = made
+        candidate = program.relax_and_fix(order)
+        if candidate is not None and (best is None or value_of(candidate, requirements) < value_of(best, requirements)):
+            best = candidate
     start = None
     if best is not None:
         start = free.solve((), dict(zip(requirements.counts, best, strict=True)), 1).values
     outcome = free.solve(
-        requirements.counts, {}, math.ceil(MOST_NODES * min(1, _EASY / free.unknowns) ** 2), start=start
+        requirements.counts, {}, math.ceil(MAX_NODES * min(1, _FEW_UNKNOWNS / free.unknowns) ** 2), start=start
     )
     if outcome.infeasible and best is None:
         raise InfeasibleProgram()
-    found = None if outcome.values is None else free.table(outcome.values)
-    if found is not None and (best is None or value_of(found, requirements) < value_of(best, requirements)):
-        best = found
+    improved = None if outcome.values is None else free.table(outcome.values)
+    if improved is not None and (best is None or value_of(improved, requirements) < value_of(best, requirements)):
+        best = improved
     if best is None:
         raise Unsupported(f"no table on {keys} keys was found.", "Allow more keys, a larger reach or a smaller stay.")
     value = float(value_of(best, requirements) * keys)
-    proved = value <= 1 + _SOLVER_GAP or (outcome.finished and value <= outcome.bound * (1 + _SOLVER_GAP) + _SOLVER_GAP)
-    return _with_less_variance(best, requirements, keys), proved
+    bound = outcome.bound * (1 + _SOLVER_GAP) + _SOLVER_GAP if outcome.finished else 1 + _SOLVER_GAP
+    return _with_less_variance(best, requirements, keys), value <= max(bound, 1 + _SOLVER_GAP)
 
 
 def _ways(free: _KeyProgram, one_is_known: bool) -> Iterator[tuple[_KeyProgram, Sequence[int]]]:
-    """The programs and the orders of counts in which tables are made: all, or two, or none where that takes long."""
+    """Yield programs and orders of counts for building tables: all of them, or two, or none if that takes long."""
     up, requirements = free.requirements.counts, free.requirements
     even = free if requirements.symmetric or requirements.largest else _symmetric(requirements, free.keys)
-    if one_is_known and free.unknowns > _EASY:
+    if one_is_known and free.unknowns > _FEW_UNKNOWNS:
         return
     yield even, up[::-1]
-    if free.unknowns <= _MANAGEABLE:
+    if free.unknowns <= _MODERATE_UNKNOWNS:
         yield even, up
         if even is not free:
             yield free, up[::-1]
-    if even is not free or free.unknowns > _MANAGEABLE:
+    if even is not free or free.unknowns > _MODERATE_UNKNOWNS:
         yield free, up
 
 
@@ -228,9 +228,9 @@ def _symmetric(requirements: NoiseRequirements, keys: int) -> _KeyProgram:
 
 
 def _with_less_variance(rows: KeyTable, requirements: NoiseRequirements, keys: int) -> KeyTable:
-    """The same delta with less noise: each count in turn gets the law with the least variance that leaves delta alone.
+    """Return a table with the same delta and less noise: each count in turn gets the law with the least variance.
 
-    A true 0 above all, which may be biased: nothing else keeps it near 0.
+    This matters most for a true 0, which may be biased: nothing else keeps its reports near 0.
     """
     worst = value_of(rows, requirements)
     even = not requirements.largest and laws_of(rows)[-1].symmetric
@@ -238,16 +238,17 @@ def _with_less_variance(rows: KeyTable, requirements: NoiseRequirements, keys: i
     table = list(rows)
     for k, n in enumerate(requirements.counts):
         others = {m: row for m, row in zip(requirements.counts, table, strict=True) if m != n}
-        outcome = program.solve({n}, others, _FEW_NODES, most=float(worst * keys) * (1 + 1e-12), least_variance_of=n)
+        limit = float(worst * keys) * (1 + 1e-12)
+        outcome = program.solve({n}, others, _NODES_PER_COUNT, most=limit, least_variance_of=n)
         if outcome.values is None:
             continue
-        tried = [*table[:k], program.row(outcome.values, n), *table[k + 1 :]]
+        candidate = [*table[:k], program.row(outcome.values, n), *table[k + 1 :]]
         if (
-            _square(tried[k]) < _square(table[k])
-            and meets_requirements(tuple(tried), requirements, keys)
-            and value_of(tried, requirements) <= worst
+            _square(candidate[k]) < _square(table[k])
+            and meets_requirements(tuple(candidate), requirements, keys)
+            and value_of(candidate, requirements) <= worst
         ):
-            table = tried
+            table = candidate
     return tuple(table)
 
 

@@ -1,11 +1,11 @@
 """The linear programs of bounded noise: the least true delta, the largest stay, for all counts or for large ones.
 
-One noise law for each count below ``shared``, one law for all counts from there on. For adjacent counts n and n' the
-true delta is ``sum_y (P(y|n) - E P(y|n'))+``; each positive part is a variable, so all of it is linear in the
+Each count below ``shared`` has a noise law, and all counts from there on share one. For adjacent counts n and n' the
+true delta is ``sum_y (P(y|n) - E P(y|n'))+``; each positive part is a variable, so that it is linear in the
 probabilities, in delta and in the stay probability.
 
-Floats find the vertex, integers work it out (:mod:`.refinement`), and it is rounded to a law whose stay probability and
-zero bias are exact (:func:`exact_law`).
+Floats find the vertex, integers compute it (:mod:`discreet.optimise.lp.refinement`), and it is rounded to a law whose
+stay probability and zero bias are exact (:func:`exact_law`).
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from fractions import Fraction
 from ...errors import Unsupported
 from ...exact.laws import Finite
 from ...mechanisms.bounded import growth, growth_gap, moment
-from ..lp.refinement import InfeasibleProgram, Program, Solution
+from ..lp.refinement import ExactProgram, ExactSolution, InfeasibleProgram
 
-#: Deltas this close, relatively, are the same.
+#: Relative difference of deltas that is ignored.
 _SAME_DELTA = Fraction(1, 2**60)
 
-#: The optimum is known well enough when the proved lower bound is this close, relatively.
+#: Relative gap between delta and its proved lower bound at which the search ends.
 _CLOSE_TO_BOUND = Fraction(1, 10**6)
 
 
-#: Nobody needs to know a delta better than this.
+#: Absolute gap between delta and its proved lower bound at which the search ends.
 _NEGLIGIBLE_DELTA = Fraction(1, 10**12)
 
-#: The variance is kept this much below its limit, relatively, so that rounding to exact laws does not exceed it.
+#: Relative margin of the variance below its limit, so that rounding to exact laws does not exceed it.
 _VARIANCE_ROOM = Fraction(1, 2**60)
 
 
@@ -45,22 +45,22 @@ class NoiseRequirements:
     first, shared
         The least count, and the count from which on all counts have the same law.
     largest
-        Whether ``shared`` is the largest count there is, so that nothing is shared.
+        True if ``shared`` is the largest count of all, so that no law is shared.
     ceiling
         The largest report; None allows any.
     stay
-        The probability of the truth, for every count that may be published as it is; None leaves it free.
+        The probability of the truth, for every count that may be published unchanged; None leaves it free.
     at_least
-        Whether ``stay`` is only a lower bound, and each count may have its own.
+        True if ``stay`` is only a lower bound, so that it may differ between counts.
     variance
-        The mean square of the error is at most this; None leaves it free.
+        The largest mean square of the error; None leaves it free.
     js
-        Reports 1..js are never given.
+        Reports 1..js never occur.
     single_event
-        Whether delta looks at one report at a time, as in [S] (7)-(8), instead of at sets of reports.
+        True for a delta over one report at a time, as in [S] (7)-(8), instead of sets of reports.
     symmetric
-        Whether the shared law must be symmetric. If not, the program is over all laws, and a symmetric one is taken
-        where it is as good.
+        True if the shared law must be symmetric. If not, the program is over all laws, and a symmetric one is chosen if
+        it is as good.
     """
 
     epsilon: Fraction
@@ -77,12 +77,12 @@ class NoiseRequirements:
     symmetric: bool = False
 
     def errors(self, count: int) -> list[int]:
-        """The errors that a report of this count may have."""
+        """Return the errors that a report of this count may have."""
         high = self.reach if self.ceiling is None else min(self.reach, self.ceiling - count)
         return [z for z in range(-min(count, self.reach), high + 1) if not 1 <= count + z <= self.js]
 
     def unbiased(self, count: int) -> bool:
-        """Whether this count must have zero bias: one that can only move up, or only down, cannot."""
+        """Return whether this count must have zero bias: one that can only move up, or only down, cannot."""
         errors = self.errors(count)
         return min(errors) < 0 < max(errors)
 
@@ -92,13 +92,13 @@ class NoiseRequirements:
 
 
 class NoiseProgram:
-    """The program: its variables and constraints, and the laws read off a solution."""
+    """The program: its variables and constraints, and the laws of a solution."""
 
     def __init__(
         self, requirements: NoiseRequirements, delta: Fraction | None = None, rough: float | None = None
     ) -> None:
         self.requirements = requirements
-        self._program = Program()
+        self._program = ExactProgram()
         self._E = growth(requirements.epsilon)
         self._e = float(self._E)
         self._rough = rough or self._rough_delta()
@@ -123,7 +123,7 @@ class NoiseProgram:
             self._program.at_most({self.delta: 1}, delta)
 
     def _rough_delta(self) -> float:
-        """The size of delta, for the solver: that of a truncated geometric law."""
+        """Return the size of delta, for the solver: that of a truncated geometric law."""
         w, e = self.requirements, self._e
         stay = float(w.stay) if w.stay is not None else 0.5
         tail = (e - 1) / (math.exp(min(float(w.epsilon) * w.reach, 600)) - 1)
@@ -145,12 +145,12 @@ class NoiseProgram:
             program.at_most(squares, w.variance * (1 - _VARIANCE_ROOM), loosest=w.variance)
 
     def _place(self, n: int, y: int) -> int | None:
-        """The variable of P(y | n)."""
+        """Return the variable of P(y | n)."""
         w = self.requirements
         return self._p.get((min(n, w.shared), y - n))
 
     def _neighbours(self, n: int, other: int) -> None:
-        """sum_y (P(y|n) - E P(y|other))+ <= delta."""
+        """Add sum_y (P(y|n) - E P(y|other))+ <= delta."""
         w, program, E = self.requirements, self._program, self._E
         escaping: dict[int, int] = {}
         for y in range(max(n - w.reach, 0), n + w.reach + 1):
@@ -171,57 +171,57 @@ class NoiseProgram:
             program.at_most(escaping | {self.delta: -1})
 
     def place(self, n: int, z: int) -> int:
-        """The variable of the error z of a count n."""
+        """Return the variable of the error z of a count n."""
         return self._p[n, z]
 
     def tables(self) -> tuple[list[dict[int, Fraction]], list[Fraction], list[bool]]:
-        """The rows, all equalities, their right sides, and which variables are probabilities."""
+        """Return the rows, all equalities, their right sides, and a mask of the variables that are probabilities."""
         rows, sides, size = self._program.equations()
-        chosen = set(self._p.values())
-        return rows, sides, [j in chosen for j in range(size)]
+        probabilities = set(self._p.values())
+        return rows, sides, [j in probabilities for j in range(size)]
 
     # ---------------------------------------------------------------- solving
 
-    def least_delta(self) -> Solution:
+    def least_delta(self) -> ExactSolution:
         self._program.minimise({self.delta: 1})
         return self._program.solve()
 
-    def steadiest(self, best: Fraction) -> Solution | None:
-        """Among the laws with the least delta those with the least variance, if they can be found.
+    def steadiest(self, best: Fraction) -> ExactSolution | None:
+        """Return the solution with the least variance among those with the least delta, or None.
 
         A small enough price on the variance does not move the optimum away from the least delta: prices are tried from
-        large to small, and the first that leaves delta alone is taken.
+        large to small, and the first that does not change delta is used.
         """
         unit = Fraction(self._rough).limit_denominator(10**40)
         for price in (Fraction(1, 10**3), Fraction(1, 10**5), Fraction(1, 10**7)):
             self._program.minimise({self.delta: 1} | {j: price * unit * z * z for (_, z), j in self._p.items()})
             try:
-                found = self._program.solve()
+                solution = self._program.solve()
             except Unsupported:
                 return None
-            if found.values[self.delta] <= best * (1 + _SAME_DELTA):
-                return found
+            if solution.values[self.delta] <= best * (1 + _SAME_DELTA):
+                return solution
         return None
 
-    def largest_stay(self) -> Solution:
+    def largest_stay(self) -> ExactSolution:
         self._program.minimise({self.stay: -1})
         return self._program.solve()
 
-    def laws(self, solution: Solution) -> list[Finite] | None:
-        """The exact law of each count; None where the solution is too rough to be one."""
+    def laws(self, solution: ExactSolution) -> list[Finite] | None:
+        """Return the exact law of each count; None if the solution is too inaccurate for one."""
         w = self.requirements
         size = max(float(solution.values[self.delta]), 1e-60)
         bits = 96 - math.floor(math.log2(size))
         denominator = 1 if w.stay is None or w.at_least else w.stay.denominator
-        found = self.laws_on(solution, denominator << bits)
-        if w.variance is None or found is None or all(moment(law, 2) <= w.variance for law in found):
-            return found
-        # a law of two errors a < 0 < b with just this variance is balanced only on a total that b - a divides
+        laws = self.laws_on(solution, denominator << bits)
+        if w.variance is None or laws is None or all(moment(law, 2) <= w.variance for law in laws):
+            return laws
+        # a law of two errors a < 0 < b with exactly this variance has zero bias only on a total that b - a divides
         return self.laws_on(solution, math.lcm(*range(1, 2 * w.reach + 1)) * denominator << bits)
 
-    def laws_on(self, solution: Solution, total: int) -> list[Finite] | None:
-        """The law of each count in whole multiples of 1/total; None where rounding breaks it."""
-        w, found = self.requirements, []
+    def laws_on(self, solution: ExactSolution, total: int) -> list[Finite] | None:
+        """Return the law of each count in whole multiples of 1/total; None if rounding makes a weight negative."""
+        w, laws = self.requirements, []
         for n in w.counts:
             row = {z: solution.values[self._p[n, z]] for z in w.errors(n)}
             symmetric = w.symmetric and not w.largest and n == w.shared
@@ -232,22 +232,23 @@ class NoiseProgram:
             )  # fmt: skip
             if law is None:
                 return None
-            found.append(law)
-        return found
+
+            laws.append(law)
+        return laws
 
 
 def exact_law(
     row: Mapping[int, Fraction], stay: Fraction | None, *, floor: Fraction, total: int, unbiased: bool, symmetric: bool
 ) -> Finite | None:
-    """Nearly right probabilities rounded to a law with exactly this stay probability and zero bias if asked for.
+    """Round probabilities to a law with exactly this stay probability and, if required, zero bias.
 
-    All weights are rounded; what is then missing from the total and from the mean, a few units, is made good by
+    All weights are rounded; the remaining errors of the total and of the mean, a few units, are corrected by
     :func:`_balance`.
     """
     weights = {z: math.floor(p * total + Fraction(1, 2)) for z, p in row.items()}
     if 0 in weights:
         weights[0] = int(stay * total) if stay is not None else max(weights[0], math.ceil(floor * total))
-        weights[0] += (total - weights[0]) % 2  # so that what is left can be halved
+        weights[0] += (total - weights[0]) % 2  # so that the rest can be halved
     if symmetric:
         for z in [z for z in weights if z < 0]:
             weights[z] = weights[-z]
@@ -266,20 +267,20 @@ def exact_law(
 def _balance(weights: dict[int, int], total: int) -> None:
     """Make the weights add up to the total with zero mean, in place, without touching the weight of no error.
 
-    The most likely error below zero, a, and the one above, b, have weight to give. Units moved between them change the
-    mean by multiples of b - a; a few units (fewer than b - a) added to one more error c make good the rest, as some c
-    next to a or b has c - a without a divisor in common with b - a. That c may have had no weight at all: a law with
-    two errors, such as -1 and 2, has no other way to be balanced on a total that 3 does not divide.
+    The most likely error below zero, a, and the one above, b, have enough weight. Units moved between them change the
+    mean by multiples of b - a; a few units (fewer than b - a) added to one more error c correct the rest, as some c
+    next to a or b has c - a without a divisor in common with b - a. That c may have no weight yet: a law with two
+    errors, such as -1 and 2, cannot be balanced otherwise on a total that 3 does not divide.
     """
-    missing, lean = total - sum(weights.values()), sum(z * w for z, w in weights.items())
-    if not missing and not lean:
+    missing, bias = total - sum(weights.values()), sum(z * w for z, w in weights.items())
+    if not missing and not bias:
         return
     a = max((z for z in weights if z < 0), key=weights.__getitem__)
     b = max((z for z in weights if z > 0), key=weights.__getitem__)
     others = sorted((z for z in weights if z not in (a, 0, b)), key=weights.__getitem__, reverse=True)
     for units in range(b - a):
         for c in others or [a]:
-            rest, upper = missing - units, -lean - units * c
+            rest, upper = missing - units, -bias - units * c
             share, remainder = divmod(upper - a * rest, b - a)
             if remainder:
                 continue
@@ -300,7 +301,7 @@ class NoiseLaws:
     Attributes
     ----------
     laws
-        One for each count; the last is shared by all counts from there on.
+        The law of each count; the last is shared by all counts from there on.
     value
         Their delta, at the rational E of the program.
     bound
@@ -313,7 +314,7 @@ class NoiseLaws:
 
 
 def least_delta(requirements: NoiseRequirements) -> NoiseLaws:
-    """The laws with the least delta; where a symmetric shared law has it too, that one.
+    """Return the laws with the least delta, with a symmetric shared law if it is as good.
 
     Raises
     ------
@@ -326,7 +327,7 @@ def least_delta(requirements: NoiseRequirements) -> NoiseLaws:
         requirements = replace(requirements, symmetric=True)
     best: NoiseLaws | None = None
     problem = Unsupported("the linear program was not solved to enough digits.", "Try a smaller reach.")
-    for rough in (None, 1e-3, 1e-6):  # sizes to work in: the solver fails at some programs in some of them
+    for rough in (None, 1e-3, 1e-6):  # units of delta: in each of them the solver fails on some programs
         try:
             program = NoiseProgram(requirements, rough=rough)
             solution = program.least_delta()
@@ -354,22 +355,22 @@ def least_delta(requirements: NoiseRequirements) -> NoiseLaws:
 
 
 def _as_good_and_symmetric(
-    program: NoiseProgram, solution: Solution, rough: float | None
-) -> tuple[NoiseProgram, Solution] | None:
-    """The program for a symmetric shared law and its solution, if that costs no delta."""
+    program: NoiseProgram, solution: ExactSolution, rough: float | None
+) -> tuple[NoiseProgram, ExactSolution] | None:
+    """Return the program for a symmetric shared law and its solution, if that costs no delta."""
     requirements = program.requirements
     if requirements.symmetric or requirements.largest:
         return None
     try:
         even = NoiseProgram(replace(requirements, symmetric=True), rough=rough)
-        found = even.least_delta()
-    except Unsupported:  # infeasible, or not found
+        answer = even.least_delta()
+    except Unsupported:  # infeasible, or not solved
         return None
-    return (even, found) if found.cost <= solution.cost * (1 + _SAME_DELTA) else None
+    return (even, answer) if answer.cost <= solution.cost * (1 + _SAME_DELTA) else None
 
 
 def delta_of(laws: Sequence[Finite], requirements: NoiseRequirements) -> Fraction:
-    """The delta of these laws at the rational E of the program, exactly."""
+    """Return the delta of these laws at the rational E of the program, exactly."""
     E, last = growth(requirements.epsilon), len(laws) - 1
     worst = Fraction(0)
     for k in range(last if requirements.largest else last + 1):
@@ -384,7 +385,7 @@ def delta_of(laws: Sequence[Finite], requirements: NoiseRequirements) -> Fractio
 
 
 def largest_stay(requirements: NoiseRequirements, delta: Fraction) -> Fraction:
-    """The largest stay probability with delta at most this, to many digits.
+    """Return the largest stay probability with delta at most this, to many digits.
 
     Raises
     ------
@@ -399,6 +400,6 @@ def largest_stay(requirements: NoiseRequirements, delta: Fraction) -> Fraction:
             raise
         except Unsupported as failure:
             problem = failure
-    if least_delta(requirements).value > delta:  # whatever the stay
+    if least_delta(requirements).value > delta:  # for every stay
         raise InfeasibleProgram()
     raise problem

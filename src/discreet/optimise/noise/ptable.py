@@ -1,4 +1,4 @@
-"""``dc.design_ptable``: a p-table that carries a guarantee, on as many keys as the office has."""
+"""``dc.design_ptable``: a p-table with a guarantee, for a given number of keys."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ...report import Fact, Json, Report, Result, Section, Terms, stamped
 from ...wording import percent
 from ..lp.refinement import InfeasibleProgram
 from .bounded import (
-    LARGEST_PROGRAM,
+    MAX_PROGRAM_REACH,
     impossible,
     read_shared_from,
     read_variance,
+    refuse_exact_zeros,
     refuse_hopeless_js,
-    refuse_untouched_zeros,
 )
 from .key_rounding import best_on_keys
 from .programs import NoiseRequirements, least_delta
@@ -46,13 +46,15 @@ def design_ptable(
     keep_zeros: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> PTable:
-    """A p-table on this many keys with the least true delta at this epsilon that the search finds.
+    """Return a p-table on this many keys with the least true delta at this epsilon that the search finds.
 
-    The counts 0, 1, 2, ... have noise of their own below ``shared_from``, and one law from there on. Every count from 1
-    on is unbiased; a count of 0 can only move up. What is certified is the table as it is on K keys, by the judge.
 
-    Only delta and the limits given decide. Without ``stay`` nothing asks for the truth: a small count, and a true 0
-    above all, may be published as something else most of the time. ``table.outcomes(0)`` and ``notes`` tell.
+
+    The counts 0, 1, 2, ... have separate noise below ``shared_from``, and one law from there on. Every count from 1 on
+    is unbiased; a count of 0 can only move up. The judge certifies the table on K keys itself.
+
+    Only delta and the limits decide. Without ``stay`` the truth may be rare: a small count, and especially a true 0,
+    may be published as another number most of the time. See ``table.outcomes(0)`` and ``notes``.
 
     Parameters
     ----------
@@ -61,28 +63,28 @@ def design_ptable(
     reach
         The largest error, D in the tables of other programs.
     variance
-        The mean square error of every count is at most this, V.
+        The largest mean square error of every count, V.
     stay
-        Every count that may be published as it is, is so with at least this probability, pstay.
+        The least probability of the truth, pstay, for every count that may be published unchanged.
     js
         Counts 1..js are never published.
     shared_from
-        Counts from this one on share one law; 2D if not given (with ``js`` 2D + js + 1).
+        The count from which on counts share one law; 2D by default (with ``js`` 2D + js + 1).
     keys
         The number of keys K, such as 256, 4096, 65536, 2**32, or 10**8 for keys of eight decimals. A table on K keys
         has delta >= 1/K.
     keep_zeros
-        To publish zeros as they are is refused: the message states the delta that it would have.
+        True is refused, as zeros cannot be published unchanged: the message states the delta of that.
     progress
-        Told in a few words what is being done.
+        Called with a few words about the current step.
 
     Returns
     -------
     PTable
-        With ``about``: epsilon, delta (certified), delta_unrounded (the best with any probabilities), key_floor = 1/K,
-        lower_bound (no table as asked for has less; proved), and proved_best: whether the search went through all
-        tables on these keys and none is better. Where it did not, delta may be above the least by the distance to
-        lower_bound, and less asked for may give a delta larger by so much.
+        A table with ``about``: epsilon, delta (certified), delta_unrounded (the best with any probabilities),
+        key_floor = 1/K, lower_bound (a proved lower bound for such tables), and proved_best: true if the search proved
+        the table optimal on these keys. If not, delta may exceed the least by up to the distance to lower_bound, and
+        weaker requirements may even give a delta larger by as much.
 
     Examples
     --------
@@ -92,66 +94,66 @@ def design_ptable(
     >>> table.mechanism(1.5).certificate.delta == 3 / 256
     True
     """
-    eps, D, small = read_epsilon(epsilon), read_reach(reach), positive_integer(js, "js", least=0)
+    eps, D, gap = read_epsilon(epsilon), read_reach(reach), positive_integer(js, "js", least=0)
     size = positive_integer(keys, "keys", least=4)
-    spread, floor = read_variance(variance), None if stay is None else read_stay(stay)
-    if spread is None and floor is None:
+    variance_limit, floor = read_variance(variance), None if stay is None else read_stay(stay)
+    if variance_limit is None and floor is None:
         raise InvalidInput(
             f"give {arg('stay')} (the least probability of the truth), {arg('variance')}, or both: they limit the "
             "noise."
         )
-    if D + small > LARGEST_PROGRAM:
-        raise InvalidInput.must_be("reach + js", f"at most {LARGEST_PROGRAM}", D + small, argument="reach")
-    refuse_hopeless_js(small, D)
+    if D + gap > MAX_PROGRAM_REACH:
+        raise InvalidInput.must_be("reach + js", f"at most {MAX_PROGRAM_REACH}", D + gap, argument="reach")
+    refuse_hopeless_js(gap, D)
     if keep_zeros:
-        refuse_untouched_zeros(floor or Fraction(0), D, small)
+        refuse_exact_zeros(floor or Fraction(0), D, gap)
 
-    given = None if shared_from is None else read_shared_from(shared_from, D, small)
+    first_shared = None if shared_from is None else read_shared_from(shared_from, D, gap)
 
     def requirements(shorter: int) -> NoiseRequirements:
-        shared = given or read_shared_from(None, shorter, small)
-        return NoiseRequirements(eps, shorter, 0, shared, floor, at_least=True, variance=spread, js=small)
+        shared = first_shared or read_shared_from(None, shorter, gap)
+        return NoiseRequirements(eps, shorter, 0, shared, floor, at_least=True, variance=variance_limit, js=gap)
 
     try:
         free = least_delta(requirements(D))
     except InfeasibleProgram:
         raise impossible(requirements(D), None) from None
     try:
-        found = best_on_keys(requirements, D, size, progress)
+        answer = best_on_keys(requirements, D, size, progress)
     except InfeasibleProgram:
         raise impossible(requirements(D), None, f"on {size} keys ") from None
-    table = PTable(tuple(tuple(sorted(row.items())) for row in found.weights), size, layout="ptable")
+    table = PTable(tuple(tuple(sorted(row.items())) for row in answer.weights), size, layout="ptable")
     delta = table.mechanism(eps).certificate.delta
     about: dict[str, Any] = {
         "epsilon": str(eps), "delta": delta, "delta_unrounded": bound_up(free.value), "key_floor": 1 / size,
-        "lower_bound": float_down(max(free.bound, Fraction(1, size))), "proved_best": found.proved,
-        "designed_reach": D, "js": small,
+        "lower_bound": float_down(max(free.bound, Fraction(1, size))), "proved_best": answer.proved_best,
+        "designed_reach": D, "js": gap,
     }  # fmt: skip
-    if spread is not None:
-        about["designed_variance"] = str(spread)
+    if variance_limit is not None:
+        about["designed_variance"] = str(variance_limit)
     if floor is not None:
         about["designed_stay"] = str(floor)
-    if given is not None:
-        about["shared_from"] = given
-    return PTable(table.blocks, size, 1, "ptable", _rarely_true(table, D, small), about)
+    if first_shared is not None:
+        about["shared_from"] = first_shared
+    return PTable(table.blocks, size, 1, "ptable", _rarely_true(table, D, gap), about)
 
 
 @dataclass(frozen=True)
 class DesignedTable(Result):
-    """A table that :func:`design_ptable` made, with what was proved of it and whether a better one is possible.
+    """A table from :func:`design_ptable`, with its certificate and whether a better one is possible.
 
-    The figures are those that the design put into ``about``: a table from a file has to be judged instead.
+    The figures are those that the design put into ``about``: a table from a file must be judged instead.
     """
 
     table: PTable
 
     @cached_property
     def certificate(self) -> Certificate:
-        """What was proved, at the epsilon that was asked for."""
+        """The certificate at the epsilon of the design."""
         return self.table.mechanism(self.table.about["epsilon"]).certificate
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values, as in ``schemas/p-table-design.json``."""
+        """Return plain JSON values, as in ``schemas/p-table-design.json``."""
         content: dict[str, Json] = {
             **self.table.about,
             "keys": self.table.keys,
@@ -163,40 +165,40 @@ class DesignedTable(Result):
         return stamped("p-table-design", 1, content)
 
     def report(self) -> Report:
-        """What was proved, whether a better table is possible, and what the table does to counts."""
-        about, keys, made = self.table.about, self.table.keys, self.table.report()
+        """Return the certificate, whether a better table is possible, and the effect of the table on counts."""
+        about, keys, table_report = self.table.about, self.table.keys, self.table.report()
         bound = text_down(as_fraction(about["lower_bound"]))
-        found = f"the best that the search found; no table has less than {bound}"
-        best = "no table on these keys is better" if about["proved_best"] else found
+        unproved = f"the best that the search found; no table has less than {bound}"
+        best = "no table on these keys is better" if about["proved_best"] else unproved
         least = (
             f"without keys it could be {text_up(about['delta_unrounded'])}; on {keys} keys never less than "
             f"1/{keys} = {text_up(about['key_floor'])}"
         )
-        proved = Terms(
+        proof = Terms(
             (
                 ("proved", str(self.certificate)),
                 ("keys", f"{keys}: delta {text_up(about['delta'])}, {best}"),
                 ("", least),
             )
         )
-        asked = f"delta at epsilon {float(Fraction(about['epsilon'])):g}, proved"
+        caption = f"delta at epsilon {float(Fraction(about['epsilon'])):g}, proved"
         return replace(
-            made,
-            facts=(Fact(text_up(about["delta"], 3), asked), *made.facts[:2]),
-            sections=(Section(parts=(proved,)), *made.sections),
-            notes=(*made.notes, _SKIPPED),
+            table_report,
+            facts=(Fact(text_up(about["delta"], 3), caption), *table_report.facts[:2]),
+            sections=(Section(parts=(proof,)), *table_report.sections),
+            notes=(*table_report.notes, _SKIPPED),
         )
 
 
 def _rarely_true(table: PTable, reach: int, js: int) -> tuple[str, ...]:
-    """A note for each small count that is published as something else more often than as it is."""
-    found = []
+    """Return a note for each small count that is published as another number more often than unchanged."""
+    notes = []
     for count in range(reach + 1):
         report, probability = table.outcomes(count)[0]
         if report != count and not 1 <= count <= js:
-            own = table.law(count).probability(0)
-            found.append(
+            truth = table.law(count).probability(0)
+            notes.append(
                 f"a true {count} is published as {report} ({percent(probability)}) more often than as {count} "
-                f"({percent(own)}); ask for a larger stay probability to publish the truth more often"
+                f"({percent(truth)}); ask for a larger stay probability to publish the truth more often"
             )
-    return tuple(found)
+    return tuple(notes)

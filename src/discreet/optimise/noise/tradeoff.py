@@ -1,4 +1,4 @@
-"""``dc.noise_tradeoff``: what bounded noise costs, as data: stay probability, reach, epsilon, delta, variance."""
+"""``dc.noise_tradeoff``: the trade-off of bounded noise as data: stay probability, reach, epsilon, delta, variance."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ from typing import Any
 
 from ...errors import InvalidInput
 from ...exact.rationals import Number, as_fraction, read_epsilon, text_up
+from ...lists import read_list
 from ...mechanisms import bounded as closed
 from ...mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law
 from ...report import Fact, Json, Picture, Prose, Report, Result, Section, Table, stamped
+from ...tabular import Columns, Tabular
 from ...wording import find_name, percent, rounded
-from .bounded import LARGEST_PROGRAM
+from .bounded import MAX_PROGRAM_REACH
 from .programs import NoiseProgram, NoiseRequirements, delta_of, largest_stay, least_delta
 
 KINDS = ("optimal", "sadeghi", "all-counts")
 
-#: Where the stay probability is looked at if nobody says.
+#: The stay probabilities by default.
 STAYS = tuple(Fraction(k, 40) for k in range(2, 39))
 
-#: So many knees stand at the top of a report.
-MOST_FACTS = 4
+#: Maximum number of knees at the top of a report.
+MAX_FACTS = 4
 
 
 @dataclass(frozen=True)
-class NoiseTradeoff(Result):
+class NoiseTradeoff(Tabular, Result):
     """The trade-off of bounded noise.
 
     Attributes
@@ -34,10 +36,10 @@ class NoiseTradeoff(Result):
     kind
         "optimal", "sadeghi" or "all-counts".
     rows
-        One for each epsilon, reach and stay: ``epsilon``, ``reach``, ``stay``, ``delta`` (true), ``variance`` (of large
-        counts).
+        A row for each epsilon, reach and stay: ``epsilon``, ``reach``, ``stay``, ``delta`` (true), ``variance`` (of
+        large counts).
     knees
-        One for each epsilon and reach: the ``stay`` up to which more truth costs no delta, and the ``delta`` there.
+        A knee for each epsilon and reach: the ``stay`` up to which more truth costs no delta, and the ``delta`` there.
 
     Examples
     --------
@@ -52,8 +54,15 @@ class NoiseTradeoff(Result):
     rows: tuple[dict[str, Any], ...]
     knees: tuple[dict[str, Any], ...]
 
+    def data_columns(self) -> Columns:
+        """Return a row for each epsilon, reach and stay: delta and variance."""
+        return {name: [row[name] for row in self.rows] for name in self.rows[0]}
+
+    def _headline(self) -> str:
+        return f"{self.kind} noise, {len(self.rows)} points"
+
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values, as in ``schemas/noise-tradeoff.json``."""
+        """Return plain JSON values, as in ``schemas/noise-tradeoff.json``."""
         content: dict[str, Json] = {
             "kind": self.kind,
             "rows": [dict(row) for row in self.rows],
@@ -62,13 +71,13 @@ class NoiseTradeoff(Result):
         return stamped("noise-tradeoff", 1, content)
 
     def report(self) -> Report:
-        """The knees, every point, and a picture."""
+        """Return the knees, every point, and a picture."""
         facts = [
             Fact(
                 percent(knee["stay"]),
                 f"probability of the truth at the knee, epsilon {knee['epsilon']:g} and noise up to {knee['reach']}",
             )
-            for knee in self.knees[:MOST_FACTS]
+            for knee in self.knees[:MAX_FACTS]
         ]
         knees = Table(
             ("epsilon", "reach", "truth published", "delta"),
@@ -98,14 +107,14 @@ def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
 def noise_tradeoff(
     epsilon: Number, reach: Number, stays: Iterable[object] | None = None, kind: str = "optimal"
 ) -> NoiseTradeoff:
-    """Delta and variance of bounded noise over stay probabilities, for one or several epsilons and reaches.
+    """Return delta and variance of bounded noise over stay probabilities, for one or several epsilons and reaches.
 
     Parameters
     ----------
     epsilon, reach
         One of each, or lists.
     stays
-        Where to look; from 0.05 to 0.95 if not given.
+        The stay probabilities; from 0.05 to 0.95 by default.
     kind
         "optimal" or "sadeghi" (counts from D on; closed forms, quick) or "all-counts" (a linear program for each).
 
@@ -122,11 +131,11 @@ def noise_tradeoff(
     True
     """
     kind = find_name(kind, KINDS, "a kind of bounded noise", argument="kind")
-    epsilons = [read_epsilon(e) for e in _listed(epsilon)]
-    reaches = [read_reach(d) for d in _listed(reach)]
-    if kind == "all-counts" and max(reaches) > LARGEST_PROGRAM:
-        raise InvalidInput.must_be("reach", f"at most {LARGEST_PROGRAM} for 'all-counts'", max(reaches))
-    etas = list(STAYS) if stays is None else [read_stay(s) for s in stays]
+    epsilons = [read_epsilon(e) for e in _listed(epsilon, "epsilon")]
+    reaches = [read_reach(d) for d in _listed(reach, "reach")]
+    if kind == "all-counts" and max(reaches) > MAX_PROGRAM_REACH:
+        raise InvalidInput.must_be("reach", f"at most {MAX_PROGRAM_REACH} for 'all-counts'", max(reaches))
+    etas = list(STAYS) if stays is None else [read_stay(s) for s in read_list(stays, "stays", "probabilities")]
     rows, knees = [], []
     for eps in epsilons:
         for D in reaches:
@@ -138,13 +147,13 @@ def noise_tradeoff(
     return NoiseTradeoff(kind, tuple(rows), tuple(knees))
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: Any, what: str) -> list[Any]:
     if isinstance(value, str | int | float | Fraction):
         return [value]
-    listed = list(value)
-    if not listed:
+    values = read_list(value, what, "numbers")
+    if not values:
         raise InvalidInput("there is nothing to look at.", "Give at least one epsilon and one reach.")
-    return listed
+    return values
 
 
 def _row(epsilon: Fraction, reach: int, stay: Fraction, delta: Fraction) -> dict[str, Any]:
@@ -158,8 +167,8 @@ def _optimal(epsilon: Fraction, stay: Fraction, reach: int) -> tuple[Fraction, F
     if closed.closed_form_holds(epsilon, stay, reach):
         law = truncated_geometric_law(epsilon, stay, reach)
         return closed.least_delta(epsilon, stay, reach), moment(law, 2)
-    found = least_delta(NoiseRequirements(epsilon, reach, reach, reach, stay))
-    return found.value, moment(found.laws[-1], 2)
+    solution = least_delta(NoiseRequirements(epsilon, reach, reach, reach, stay))
+    return solution.value, moment(solution.laws[-1], 2)
 
 
 def _paper(epsilon: Fraction, stay: Fraction, reach: int) -> tuple[Fraction, Fraction]:
@@ -168,8 +177,8 @@ def _paper(epsilon: Fraction, stay: Fraction, reach: int) -> tuple[Fraction, Fra
 
 
 def _all_counts(epsilon: Fraction, stay: Fraction, reach: int) -> tuple[Fraction, Fraction]:
-    found = least_delta(NoiseRequirements(epsilon, reach, 0, 2 * reach, stay))
-    return found.value, moment(found.laws[-1], 2)
+    solution = least_delta(NoiseRequirements(epsilon, reach, 0, 2 * reach, stay))
+    return solution.value, moment(solution.laws[-1], 2)
 
 
 #: The true delta and the variance of each kind.
@@ -181,7 +190,7 @@ POINTS: dict[str, Callable[[Fraction, Fraction, int], tuple[Fraction, Fraction]]
 
 
 def knee_of(kind: str, epsilon: Number, reach: int) -> Fraction:
-    """The stay probability up to which more truth costs no delta.
+    """Return the stay probability up to which more truth costs no delta.
 
     For counts n >= D it is where the two terms of the least delta meet; for "sadeghi" where the paper's index k leaves
     D + 1, C = C_D; for all counts it is the largest stay with the least delta of all.

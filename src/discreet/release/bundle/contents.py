@@ -1,20 +1,19 @@
-"""What the files of a bundle hold.
+"""The contents of the files of a bundle.
 
 ========================  =====================================================================================
 counts.csv                the noisy counts with the error of each (``counts_1.csv``, ... when there are several tables)
-counts_rounded.csv        beside a table with totals: whole counts that are not negative and add up; they are biased
-request.json              everything public that was asked: enough to rebuild the plan
-release.json              cost, sensitivity, relation, noise, the ledger's receipt, what flags and columns mean
-mechanism.json            the mechanism, as ``dc.load`` reads it (``mechanism_1.json``, ... when there are several)
+counts_rounded.csv        for a table with totals: whole counts that are not negative and add up; they are biased
+request.json              the public request, enough to rebuild the plan
+release.json              cost, sensitivity, relation, noise, the ledger's receipt, the meaning of flags and columns
+mechanism.json            the mechanism, for ``dc.load`` (``mechanism_1.json``, ... when there are several)
 GUARANTEE.md, index.html  for people
 SHA256SUMS                for ``sha256sum -c``
 ========================  =====================================================================================
 
-Text in a CSV file is marked where a spreadsheet would take it for a formula: before a label that begins with ``=``,
-``+``, ``-``, ``@`` (blanks aside), a tab or a line's end stands an apostrophe. So it does before one that begins with
-an apostrophe, or that reads NULL, which stands for the missing value: taking one apostrophe away gives back every
-label. Numbers are never marked, negative ones neither. Programs that split at other marks than commas are not provided
-for.
+Labels in a CSV file that a spreadsheet could take for a formula get a leading apostrophe: those that begin with ``=``,
+``+``, ``-``, ``@`` (after any blanks), a tab or a line break. So do labels that begin with an apostrophe, and the label
+NULL, which without one is the missing value. Removing one apostrophe restores every label. Numbers, also negative ones,
+are never marked. Programs that split at other characters than commas are not covered.
 """
 
 from __future__ import annotations
@@ -26,16 +25,22 @@ from typing import TYPE_CHECKING, Any
 from ...mechanism import Mechanism
 from ...pages.html import page
 from ..tables.columns import STATUS_MEANING, error_meanings
+from ..tables.csv_text import table_files
 from .guarantee import guarantee_text
 
 if TYPE_CHECKING:
+    from ...ledger.budget import Cost
+    from ...report import Json
     from ..plan.plan import Plan
     from .released import Release
 
+#: The value of ``format`` in release.json.
 FORMAT = "discreet release"
-SUMS = "SHA256SUMS"
 
-#: What reading a file that was tampered with may run into.
+#: Name of the file of checksums.
+CHECKSUM_FILE = "SHA256SUMS"
+
+#: Exceptions that reading a damaged or forged file may raise.
 MALFORMED = (
     KeyError,
     TypeError,
@@ -47,7 +52,7 @@ MALFORMED = (
     RecursionError,
 )
 
-#: What the columns mean that every layout has.
+#: Column that every layout has -> its meaning.
 COLUMN_MEANING = {
     "edition": "the state of the data that was counted, by the name its curator gave it; missing if it has none",
     "count": "the noisy count; empty if suppressed",
@@ -57,13 +62,8 @@ COLUMN_MEANING = {
 # ------------------------------------------------------------------------------------------------ the files
 
 
-def table_files(number: int) -> list[str]:
-    """The names of the CSV files of so many tables."""
-    return ["counts.csv"] if number == 1 else [f"counts_{k}.csv" for k in range(1, number + 1)]
-
-
 def file_names(plan: Plan) -> list[str]:
-    """The names of all files of a bundle but the checksums, which follow from its plan."""
+    """Return the names of all files of the bundle of a plan except the checksums."""
     names = []
     for name, table in zip(table_files(len(plan.tables)), plan.tables, strict=True):
         names += table.file_names(name)
@@ -72,7 +72,7 @@ def file_names(plan: Plan) -> list[str]:
 
 
 def mechanism_files(mechanisms: Iterable[Sequence[Mechanism]]) -> tuple[dict[str, str], list[list[str]]]:
-    """The files of all mechanisms, each once, and for each table the names of its own."""
+    """Return the file of each distinct mechanism, and for each table the names of its files."""
     tables = [[mechanism_text(one) for one in table] for table in mechanisms]
     distinct = list(dict.fromkeys(text for table in tables for text in table))
     single = len(distinct) == 1
@@ -81,12 +81,12 @@ def mechanism_files(mechanisms: Iterable[Sequence[Mechanism]]) -> tuple[dict[str
 
 
 def mechanism_text(mechanism: Mechanism) -> str:
-    """What ``m.save`` writes."""
+    """Return the text that ``m.save`` writes."""
     return json.dumps(mechanism.to_json(), indent=1) + "\n"
 
 
 def statement(release: Release) -> dict[str, Any]:
-    """What release.json says. It is for reading: whoever checks a bundle works all of it out again."""
+    """Return the content of release.json. It is for readers; an audit computes all of it again."""
     plan = release.plan
     _, mechanisms = mechanism_files(table.plan.mechanisms for table in release.tables)
     files = table_files(len(release.tables))
@@ -114,12 +114,14 @@ def statement(release: Release) -> dict[str, Any]:
                 "structural_zeros": len(table.groups.zeros) * len(table.measures),
                 "suppress_below": table.plan.suppress_below,
                 "output": table.plan.noise.output,
-                "mechanisms": own,
+                "mechanisms": mechanism_names,
                 **table.statement(file),
             }
-            for table, file, own in zip(release.tables, files, mechanisms, strict=True)
+            for table, file, mechanism_names in zip(release.tables, files, mechanisms, strict=True)
         ],
         "ledger": dict(release.ledger),
+        **({"budget": _budget_json(release.budget)} if release.layout > 3 else {}),
+        **({"publication": plan.publication.to_json()} if plan.publication.to_json() else {}),
         "guarantee": list(release.guarantee),
         "status_meaning": STATUS_MEANING,
         "column_meaning": column_meaning(release),
@@ -128,21 +130,32 @@ def statement(release: Release) -> dict[str, Any]:
     }
 
 
+def _budget_json(budget: Cost | None) -> dict[str, Json] | None:
+    """Return the total budget of the ledger as release.json states it."""
+    return None if budget is None else budget.to_json()
+
+
 def column_meaning(release: Release) -> dict[str, str]:
-    """What every column of the tables means."""
+    """Return the meaning of every column of the tables."""
     columns = error_meanings((one for table in release.tables for one in table.columns), release.plan.protection.unit)
-    own = {name: meaning for table in release.tables for name, meaning in table.own_meanings.items()}
-    return {**COLUMN_MEANING, **columns, **own}
+    extra = {name: meaning for table in release.tables for name, meaning in table.extra_meanings.items()}
+    return {**COLUMN_MEANING, **columns, **extra}
 
 
 def json_text(content: Mapping[str, object]) -> str:
+    """Format JSON for a file of the bundle."""
     text = json.dumps(content, ensure_ascii=False)
-    # for people, unless it is so long that nobody reads it and indenting takes seconds
+    # indented for readers, unless it is too long to read and indenting would take seconds
     return (json.dumps(content, indent=1, ensure_ascii=False) if len(text) < 200_000 else text) + "\n"
 
 
+def bundle_page(release: Release, pictures: Sequence[str] | None = None) -> str:
+    """Return the text of index.html, which links the files that it names; drawn pictures may be given."""
+    return page(release.report(), pictures, file_names(release.plan))
+
+
 def bundle_files(release: Release) -> Iterator[tuple[str, bytes]]:
-    """Every file of the bundle but the checksums, one after the other."""
+    """Yield the name and content of every file of the bundle except the checksums."""
     for name, table in zip(table_files(len(release.tables)), release.tables, strict=True):
         for file, text in table.files(name):
             yield file, text.encode()
@@ -151,4 +164,4 @@ def bundle_files(release: Release) -> Iterator[tuple[str, bytes]]:
     for name, text in mechanism_files(table.plan.mechanisms for table in release.tables)[0].items():
         yield name, text.encode()
     yield "GUARANTEE.md", guarantee_text(release).encode()
-    yield "index.html", page(release.report()).encode()
+    yield "index.html", bundle_page(release).encode()

@@ -1,73 +1,59 @@
-"""What an audit found: each check by name, and the report of all of them."""
+"""The result of an audit: named checks, and a report of all."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...report import Check, Json, Report, Result, Section, Table, stamped
+from ...report import Check, Finding, Json, Report, Result, Section, Table, stamped
 from ...wording import plural
 from .released import Release
 
 
 @dataclass(frozen=True)
-class BundleCheck(Check):
-    """One thing that was looked at. ``holds`` is None where it could not be decided here; the sentence says why."""
-
-    name: str
-    holds: bool | None
-    sentence: str
-
-    @property
-    def mark(self) -> str:
-        """One word: holds, FAILS or open."""
-        return {True: "holds", False: "FAILS", None: "open"}[self.holds]
-
-
-@dataclass(frozen=True)
 class BundleReport(Check, Result):
-    """What :func:`verify_bundle` found.
+    """The result of :func:`verify_bundle`.
 
     Attributes
     ----------
     folder
-        Which bundle.
+        The folder of the bundle.
     checks
-        Every check by name, in the order they were made.
+        All checks, in the order in which they were made.
     release
-        What the bundle holds, as it was rebuilt; None if it could not be.
+        The release, rebuilt from the bundle; None if that was impossible.
 
     Examples
     --------
-    >>> print(BundleReport("by_site", (BundleCheck("cost", False, "it is twice what is stated."),), None))
+    >>> print(BundleReport("by_site", (Finding("cost", False, "it is twice what is stated."),), None))
     The bundle by_site DOES NOT HOLD.
     check  result  finding
     cost   FAILS   it is twice what is stated.
     """
 
     folder: str
-    checks: tuple[BundleCheck, ...]
+    checks: tuple[Finding, ...]
     release: Release | None
 
     @property
     def holds(self) -> bool:
-        """Whether no check failed. Some may be open: see :attr:`undecided`."""
+        """True if no check failed. Some may be open: see :attr:`undecided`."""
         return not any(check.holds is False for check in self.checks)
 
     @property
-    def undecided(self) -> tuple[BundleCheck, ...]:
-        """Checks that could not be made here, such as that of the counts without a ledger."""
+    def undecided(self) -> tuple[Finding, ...]:
+        """The checks that could not be decided, such as that of the counts without a ledger."""
         return tuple(check for check in self.checks if check.holds is None)
 
-    def __getitem__(self, name: str) -> BundleCheck:
+    def __getitem__(self, name: str) -> Finding:
         return next(check for check in self.checks if check.name == name)
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values."""
+        """Return the result as JSON values."""
         checks = [{"name": one.name, "holds": one.holds, "sentence": one.sentence} for one in self.checks]
         return stamped("bundle-report", 1, {"bundle": self.folder, "holds": self.holds, "checks": checks})
 
     def report(self) -> Report:
-        """Whether the bundle holds, and every check with what it found."""
+        """Return a report with the result and every check."""
         rows = tuple((check.name, check.mark, check.sentence) for check in self.checks)
         count = plural(len(self.undecided), "check is", "checks are")
         left_open = f", and {count} open" if self.holds and self.undecided else ""

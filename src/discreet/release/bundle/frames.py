@@ -1,7 +1,7 @@
-"""Released tables as data frames of pandas, polars and Arrow: each column with the type that its values have.
+"""Released tables as data frames of pandas, polars and Arrow, with typed columns.
 
-Whole numbers are whole numbers also where some are missing (a suppressed count, an interval without an end, rows
-without a value), texts are texts, and no column holds Python objects.
+Integers stay integers where some are missing (a suppressed count, an interval without an end, rows without a value),
+texts stay texts, and no column holds Python objects.
 """
 
 from __future__ import annotations
@@ -11,34 +11,36 @@ from typing import Any
 
 from ...errors import MissingExtra
 from ..tables.released import ReleasedTable
-from ..tables.typed_columns import TYPES
+from ..tables.typed_columns import COLUMN_TYPES
 
 
 def to_pandas(table: ReleasedTable) -> Any:
-    """The table as a ``pandas.DataFrame``: nullable types, so that a missing count does not make counts floats."""
+    """Return the table as a ``pandas.DataFrame`` with nullable types, so that missing counts do not make floats."""
     pandas = _package("pandas")
     columns = table.typed_columns()
-    return pandas.DataFrame({one.name: pandas.array(one.values, dtype=TYPES[one.type][0]) for one in columns})
+    return pandas.DataFrame({one.name: pandas.array(one.values, dtype=COLUMN_TYPES[one.type][0]) for one in columns})
 
 
 def to_polars(table: ReleasedTable) -> Any:
-    """The table as a ``polars.DataFrame``."""
+    """Return the table as a ``polars.DataFrame``."""
     polars = _package("polars")
     columns = table.typed_columns()
     return polars.DataFrame(
-        [polars.Series(one.name, one.values, dtype=getattr(polars, TYPES[one.type][1])) for one in columns]
+        [polars.Series(one.name, one.values, dtype=getattr(polars, COLUMN_TYPES[one.type][1])) for one in columns]
     )
 
 
 def to_arrow(table: ReleasedTable) -> Any:
-    """The table as a ``pyarrow.Table``."""
+    """Return the table as a ``pyarrow.Table``."""
     arrow = _package("pyarrow")
+    columns = table.typed_columns()
     return arrow.table(
-        {one.name: arrow.array(one.values, type=getattr(arrow, TYPES[one.type][2])()) for one in table.typed_columns()}
+        {one.name: arrow.array(one.values, type=getattr(arrow, COLUMN_TYPES[one.type][2])()) for one in columns}
     )
 
 
 def _package(name: str) -> Any:
+    """Import an optional package, or say which extra installs it."""
     try:
         return import_module(name)
     except ImportError:

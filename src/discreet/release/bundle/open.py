@@ -1,4 +1,4 @@
-"""A bundle as the release it is: read back, and re-checked on the way."""
+"""Open a bundle as a release, after an audit."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .verify import verify_bundle
 
 
 def open_bundle(folder: str | Path, ledger: Ledger | str | Path | None = None) -> Release:
-    """The release that a bundle holds. Everything in it is re-checked first, as ``dc.verify_bundle`` does.
+    """Audit a bundle as ``dc.verify_bundle`` does, and return its release.
 
     Parameters
     ----------
     folder
-        What ``release.save`` wrote.
+        The folder that ``release.save`` wrote.
     ledger
-        The ledger that paid for it: with it the counts are checked to be those that were drawn.
+        The ledger that paid for it, or its file; with it, the audit compares the counts with the recorded ones.
 
     Raises
     ------
     Altered
-        When a check fails: the first one that does, by name.
+        When a check fails; the message names the first one.
     UnreadableFile
-        When there is no bundle there, or no ledger.
+        When the folder is not a bundle, or the ledger does not exist.
 
     Examples
     --------
@@ -44,10 +44,10 @@ def open_bundle(folder: str | Path, ledger: Ledger | str | Path | None = None) -
     >>> again.rows() == release.rows(), again.fresh
     (True, False)
     """
-    found = verify_bundle(folder, ledger)
-    failed = next((check for check in found.checks if check.holds is False), None)
-    if failed is not None or found.release is None:
-        said = "" if failed is None else f" ({failed.name}): {failed.sentence}"
+    audit = verify_bundle(folder, ledger)
+    failure = next((check for check in audit.checks if check.holds is False), None)
+    if failure is not None or audit.release is None:
+        reason = "" if failure is None else f" ({failure.name}): {failure.sentence}"
         every = call(f"dc.verify({str(folder)!r})", f"discreet verify {shlex.quote(str(folder))}")
-        raise Altered(f"the bundle {folder} does not hold{said}", f"See every check with: {every}")
-    return replace(found.release, fresh=False, paid=False)
+        raise Altered(f"the bundle {folder} does not hold{reason}", f"See every check with: {every}")
+    return replace(audit.release, fresh=False, paid=False)

@@ -1,40 +1,42 @@
-"""What a ledger recorded, as a release: for whoever asks again, and for an audit."""
+"""Releases from the records of a ledger: for a question that is asked again, and for an audit."""
 
 from __future__ import annotations
 
 from ...errors import InvalidInput
-from ...ledger.ledger import Ledger, Recorded
+from ...ledger.ledger import Ledger, RecordedAnswer
 from ...strict_json import read_json
 from ..plan.plan import Plan
 from .released import Release
 
 
-def recorded_answer(plan: Plan, book: Ledger) -> Recorded | None:
-    """The recorded answer to the question of a plan, in whatever order its groups were declared; None if there is none.
+def recorded_answer(plan: Plan, book: Ledger) -> RecordedAnswer | None:
+    """Return the recorded answer to the question of a plan for any order of its groups, or None.
 
-    Older programs recorded an answer under the request as it was declared; that one is looked for too.
+    Older versions recorded an answer under the request with its declared order; this finds those too.
     """
-    found = book.recorded(plan.key)
-    return book.recorded(plan.declared_key) if found is None and plan.declared_key != plan.key else found
+    record = book.recorded(plan.key)
+    return book.recorded(plan.declared_key) if record is None and plan.declared_key != plan.key else record
 
 
-def recall(plan: Plan, recorded: Recorded, book: Ledger) -> Release:
-    """A release from what the ledger recorded: each count goes to the group that has its values."""
-    content = read_json(recorded.answer, "the recorded answer")
-    asked = recorded.request.get("tables", [])
-    if not len(content["counts"]) == len(plan.tables) == len(asked):
+def release_from_record(plan: Plan, record: RecordedAnswer, book: Ledger) -> Release:
+    """Rebuild a release from its record: each count goes to the group with its values."""
+    content = read_json(record.answer, "the recorded answer")
+    requests = record.request.get("tables", [])
+    if not len(content["counts"]) == len(plan.tables) == len(requests):
         raise InvalidInput(
             "the ledger's recorded answer does not fit this question.", "Check it with: discreet ledger verify"
         )
     parts = [name for name in content if name != "version"]
     tables = [
-        table.recall({name: content[name][k] for name in parts}, asked[k], plan.level, plan.edition)
+        table.from_record({name: content[name][k] for name in parts}, requests[k], plan.level, plan.edition)
         for k, table in enumerate(plan.tables)
     ]
     return Release(
-        plan, tuple(tables), _receipt(recorded, book), content["version"], fresh=recorded.fresh, paid=recorded.paid
-    )
+        plan, tuple(tables), _receipt(record, book), content["version"], fresh=record.fresh, paid=record.paid,
+        budget=book.terms.budget,
+    )  # fmt: skip
 
 
-def _receipt(recorded: Recorded, book: Ledger) -> dict[str, object]:
-    return {"ledger": book.terms.ledger, "entry": recorded.number, "head": recorded.head, "time": recorded.time}
+def _receipt(record: RecordedAnswer, book: Ledger) -> dict[str, object]:
+    """Return the ledger's receipt for a record."""
+    return {"ledger": book.terms.ledger, "entry": record.number, "head": record.head, "time": record.time}

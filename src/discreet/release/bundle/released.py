@@ -14,7 +14,7 @@ from ...ledger.budget import Cost, short
 from ...ledger.chain import time_text
 from ...pages.html import TEMPLATE
 from ...plots.chart import Chart
-from ...plots.counts import MOST_CELLS
+from ...plots.counts import MAX_DRAWN_CELLS
 from ...report import Json, Report, Result, stamped
 from ...wording import listed, plural
 from ..levels.quantiles import Quantile
@@ -29,23 +29,25 @@ from .write import write_bundle
 
 @dataclass(frozen=True, eq=False)
 class Release(Result):
-    """Released counts: the tables, what they cost and guarantee, and where the ledger recorded them.
+    """Released counts: the tables, their cost and guarantee, and the ledger's receipt.
 
     Attributes
     ----------
     plan
-        What was asked and how it is protected; ``plan.request`` is enough to rebuild it.
+        The questions and their noise; ``plan.request`` is enough to rebuild it.
     tables
-        One for each question.
+        One table for each question.
     ledger
         The receipt: the ledger's id, the number of the entry, the head of its chain, the time.
     version
         The version of the program that drew the noise.
     fresh, paid
-        Whether this call drew the noise, and whether it spent anything; the recorded answer to a question that was
-        asked before is neither.
+        True if this call drew the noise, and if it spent budget; both are False for the recorded answer to an earlier
+        question.
+    budget
+        The total budget of the ledger that paid; None for bundles of layouts before 4, which do not state it.
     layout, template
-        The versions of the bundle's files and of the frame of its page.
+        The versions of the layout of the bundle and of the template of its page.
 
     Examples
     --------
@@ -72,17 +74,18 @@ class Release(Result):
     version: str
     fresh: bool = True
     paid: bool = True
+    budget: Cost | None = None
     layout: int = LAYOUT
     template: int = TEMPLATE
 
     @property
     def edition(self) -> str:
-        """Your name for the state of the data; empty if none was given."""
+        """Your name for the state of the data; empty without one."""
         return self.plan.edition
 
     @property
     def request(self) -> Mapping[str, Any]:
-        """Everything public that was asked, as JSON."""
+        """The public request as JSON."""
         return self.plan.request
 
     @property
@@ -91,82 +94,85 @@ class Release(Result):
 
     @property
     def guarantee(self) -> tuple[str, ...]:
-        """What is protected and how well, in plain words."""
+        """The guarantee in sentences."""
         return self.plan.guarantee
 
     @property
     def title(self) -> str:
+        """The curator's title, or what is counted."""
+        if self.plan.publication.title:
+            return self.plan.publication.title
         if len(self.tables) == 1:
             return self.tables[0].title
         sources = listed(list(dict.fromkeys(table.question.table for table in self.tables)))
         return f"Counts of {sources}, {len(self.tables)} tables"
 
     def rows(self, table: int = 0) -> list[dict[str, Any]]:
-        """A mapping for each cell of a table: group columns, count, status, and what is known of its error."""
+        """Return a mapping for each cell of a table: group columns, count, status and error columns."""
         return self.table(table).rows()
 
     def table(self, number: int = 0) -> ReleasedTable:
-        """A table by its number, from 0."""
+        """Return a table by its number, from 0."""
         if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(self.tables):
             raise InvalidInput.must_be("number", f"that of a table, from 0 to {len(self.tables) - 1}", number)
         return self.tables[number]
 
     def total(self, cells: Mapping[str, object] | None = None, *, table: int = 0) -> Combined:
-        """The sum of the selected cells, with an interval that covers the true sum whatever it is.
+        """Return the sum of the selected cells, with a confidence interval.
 
         ``cells`` selects by group columns, ``{"site": 1, "health": ["good", "poor"]}``, with ``...`` for the group of
-        all others; None is all of them. In a table with several measures it says which: ``{"measure": "count"}``.
+        all other values; None selects all cells. With several measures it names one: ``{"measure": "count"}``.
         """
         return self.table(table).total(cells)
 
     def difference(
         self, first: Mapping[str, object] | None, second: Mapping[str, object] | None, *, table: int = 0
     ) -> Combined:
-        """The sum of some cells minus that of others, with an interval that covers the true difference."""
+        """Return the sum of some cells minus that of others, with a confidence interval."""
         return self.table(table).difference(first, second)
 
     def percentage(
         self, part: Mapping[str, object] | None, whole: Mapping[str, object] | None = None, *, table: int = 0
     ) -> Combined:
-        """The sum of some cells as a percentage of that of others (by default all), with an interval that covers it."""
+        """Return the sum of some cells as a percentage of that of others (by default all), with an interval."""
         return self.table(table).percentage(part, whole)
 
     def to_pandas(self, table: int = 0) -> Any:
-        """A table as a DataFrame of pandas: whole numbers stay whole where some are missing, texts are texts."""
+        """Return a table as a DataFrame of pandas, with nullable types."""
         return frames.to_pandas(self.table(table))
 
     def to_polars(self, table: int = 0) -> Any:
-        """A table as a DataFrame of polars."""
+        """Return a table as a DataFrame of polars."""
         return frames.to_polars(self.table(table))
 
     def quantile(
         self, column: str, share: Number = Fraction(1, 2), cells: Mapping[str, object] | None = None, *, table: int = 0
     ) -> Quantile:
-        """A quantile of a column of whole numbers, the median by default, with an interval that covers the true one.
+        """Return a quantile of a column of whole numbers, the median by default, with a confidence interval.
 
-        ``cells`` selects as for :meth:`total`. People without a value are left out. With totals the counts of all
-        levels are used, which makes the interval shorter.
+        ``cells`` selects as for :meth:`total`. People without a value are not counted. In a table with totals the
+        counts of all levels are used, which shortens the interval.
         """
         return self.table(table).quantile(column, share, cells)
 
     def chart(self, table: int = 0) -> Chart:
-        """The counts of a table with their intervals, as a picture."""
+        """Draw the counts of a table with their intervals."""
         return self.table(table).chart()
 
-    def report(self, most: int = MOST_CELLS) -> Report:
-        """The tables with bars and intervals, the guarantee, and how to read and re-check them.
+    def report(self, most: int = MAX_DRAWN_CELLS) -> Report:
+        """Return a report with the tables, the guarantee, and how to read and check them.
 
-        ``most`` is the number of cells of each table that are shown, at most 500.
+        ``most`` is the number of cells of each table to show, at most 500.
         """
         return release_report(self, most)
 
     def describe(self, most: int = 40, width: int = 100) -> str:
-        """The report as text for a terminal of this width."""
+        """Return the report as text for a terminal of this width."""
         return self.report(most).text(width, most)
 
     @property
     def payment(self) -> str:
-        """Whether the answer was drawn now or before, and what this call spent on it."""
+        """Words on what this call spent, and on the record if the answer was drawn before."""
         spent = f"spent epsilon {short(self.cost.epsilon, up=True)}" if self.paid else "nothing was spent"
         if self.fresh:
             return spent
@@ -174,7 +180,7 @@ class Release(Result):
         return f"the recorded answer of {time_text(str(self.ledger['time']))}, for {edition}: {spent}"
 
     def to_json(self) -> dict[str, Json]:
-        """The counts and what is known of them, as plain JSON values."""
+        """Return the counts, their errors and the guarantee as JSON values."""
         content: dict[str, Json] = {
             "title": self.title,
             "dataset": self.plan.dataset,
@@ -192,7 +198,7 @@ class Release(Result):
         return stamped("counts", 1, content)
 
     def save(self, folder: str | Path) -> Path:
-        """Write the bundle: a folder that can be published and re-checked with ``discreet verify``."""
+        """Write the bundle: a folder to publish, which ``discreet verify`` checks."""
         return write_bundle(self, folder)
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
-"""What a release says: the report behind its text on a terminal and its page.
+"""The report of a release, shown as text on a terminal and as its page.
 
-A report shows the first cells of each table. It never touches the others one by one: a release may have a million.
+It shows the first cells of each table, and never iterates over all: a release may have a million.
 """
 
 from __future__ import annotations
@@ -9,35 +9,38 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...engines.base import ROW
-from ...plots.counts import MOST_CELLS, label
+from ...plots.counts import MAX_DRAWN_CELLS, invisible_half_width, label
 from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
 from ..tables.columns import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, error_meanings
+from ..tables.csv_text import rounded_file, table_files
 from ..tables.released import ReleasedTable
 from .cross import count_and_interval, cross_table
 from .near_zero import near_zero_notes
+from .opening import opening
 
 if TYPE_CHECKING:
     from ..plan.plan import Plan
     from .released import Release
 
-#: A report shows so many tables; the CSV files have them all.
-MOST_TABLES = 12
+#: Largest number of tables in a report; the CSV files have all.
+MAX_TABLES = 12
 
-#: Labels are cut after so many characters.
-_LONGEST_LABEL = 200
+#: Characters after which labels are cut.
+_MAX_LABEL = 200
 
 
-def release_report(release: Release, most: int = MOST_CELLS) -> Report:
-    """The report of a release, with at most so many cells of each table."""
+def release_report(release: Release, most: int = MAX_DRAWN_CELLS) -> Report:
+    """Return the report of a release, with at most ``most`` cells of each table."""
     edition = f", edition {release.edition}" if release.edition else ""
     return Report(
         f"{release.title}{edition}",
         kind=f"Private counts of {release.plan.dataset}",
         facts=plan_facts(release.plan),
         sections=(
-            *_tables(release, min(most, MOST_CELLS)),
+            *opening(release),
+            *_tables(release, min(most, MAX_DRAWN_CELLS)),
             Section("What is guaranteed", (Bullets(release.guarantee),)),
             *learning(release.plan),
             Section("What is not guaranteed", (Bullets(not_guaranteed(release.plan)),), "pages"),
@@ -53,35 +56,40 @@ def release_report(release: Release, most: int = MOST_CELLS) -> Report:
 
 def _tables(release: Release, most: int) -> Iterator[Section]:
     many = len(release.tables) > 1
-    for table in release.tables[:MOST_TABLES]:
-        asked = question_in_words(release.plan, table.plan)
+    for file, table in zip(table_files(len(release.tables))[:MAX_TABLES], release.tables[:MAX_TABLES], strict=True):
+        question = question_in_words(release.plan, table.plan)
         crossed = cross_table(table) if table.counts.size <= most else None
-        parts: tuple[Part, ...] = (Prose(asked, tone="lead"), _picture(table), crossed or _cells(table, most))
+        parts: tuple[Part, ...] = (Prose(question, tone="lead"), _picture(table), crossed or _cells(table, most))
         with_each = f"With each count: its {percent(table.level, 6)} interval. " if crossed is not None else ""
-        yield Section(table.title if many else "", (*parts, Prose(f"{with_each}{table.error_sentence}", tone="note")))
+        notes = [f"{with_each}{table.error_sentence}", table.rounding_in_words(f"`{file}`", f"`{rounded_file(file)}`")]
+        yield Section(table.title if many else "", (*parts, *(Prose(note, tone="note") for note in notes if note)))
         if crossed is not None:
             yield Section("One count on each line, with bars", (_cells(table, most),), "folded")
         yield Section("The question in SQL", (Code(table.question.text),), "folded")
-    if len(release.tables) > MOST_TABLES:
-        more = plural(len(release.tables) - MOST_TABLES, "more table")
+    if len(release.tables) > MAX_TABLES:
+        more = plural(len(release.tables) - MAX_TABLES, "more table")
         yield Section(parts=(Prose(f"The CSV files have {more}."),))
 
 
 def _picture(table: ReleasedTable) -> Picture:
     level = percent(table.level, 6)
     marks = {IMPOSSIBLE: " A cross marks a cell that cannot exist.", SUPPRESSED: " A question mark: suppressed."}
-    flags = table.status.reshape(-1)[:MOST_CELLS]
-    caption = (
-        f"The released counts. Lines are {level} intervals: each contains the count without noise at least {level} of "
-        f"the time.{''.join(said for flag, said in marks.items() if (flags == flag).any())}"
+    numbers = table.chart_data
+    flags = {row["status"] for row in numbers["rows"]}
+    half_width = invisible_half_width(numbers["rows"])
+    lines = (
+        f"Lines are {level} intervals: each contains the count without noise at least {level} of the time."
+        if half_width is None
+        else f"The {level} intervals, at most ± {half_width:,}, are too short to see at this scale; the table has them."
     )
-    return Picture("counts", table.drawing, caption)
+    remarks = "".join(remark for flag, remark in marks.items() if flag in flags)
+    return Picture("counts", numbers, f"The released counts. {lines}{remarks}")
 
 
 def _cells(table: ReleasedTable, most: int) -> Table:
-    rows = table.rows(most)
+    rows = table.rows_for_people(most)
     names = [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
-    cells = [(*(label(row[name], _LONGEST_LABEL) for name in names), *count_and_interval(row)) for row in rows]
+    cells = [(*(label(row[name], _MAX_LABEL) for name in names), *count_and_interval(row)) for row in rows]
     return Table(
         (*names, "count", f"{percent(table.level, 6)} interval"),
         tuple(cells),
@@ -98,7 +106,7 @@ def _bar(row: Mapping[str, Any]) -> Bar | str:
     return "cannot exist" if row["status"] == IMPOSSIBLE else "suppressed"
 
 
-# ------------------------------------------------------------------------------------------------ what is said of all
+# ------------------------------------------------------------------------------------------------ all tables
 
 NOT_GUARANTEED = (
     "Facts about whole groups are published. They say something about everyone in a group, in the table or not.",
@@ -108,7 +116,7 @@ NOT_GUARANTEED = (
 
 
 def not_guaranteed(plan: Plan) -> tuple[str, ...]:
-    """What no release guarantees, and what is public of this one."""
+    """Return sentences on what no release guarantees, and on what is public in this one."""
     return (*NOT_GUARANTEED, *plan.lead.public_facts)
 
 
@@ -121,21 +129,23 @@ CHECKED = (
 
 
 def _counts_in_words(release: Release) -> str:
-    """What a count is, and what of it is not a mistake."""
+    """Return sentences on the meaning of a count, and on what is not a mistake."""
     bounded = "" if release.plan.protection.unit == ROW else ", after the contribution bound"
     negative = any(table.plan.noise.output == "signed" for table in release.tables)
-    return f"{_speaker(release).counts_in_words(bounded, negative)} The CSV files have these columns:"
+    return f"{_explaining_table(release).counts_in_words(bounded, negative)} The CSV files have these columns:"
 
 
-def _speaker(release: Release) -> ReleasedTable:
-    """The table that explains the counts of all."""
+def _explaining_table(release: Release) -> ReleasedTable:
+    """Return the table whose wording covers all tables."""
     return max(release.tables, key=lambda table: table.rank)
 
 
 def columns_in_words(release: Release) -> Iterator[tuple[str, str]]:
-    """What the columns of the published tables mean that are not the groups' own."""
-    yield from {name: meaning for table in release.tables for name, meaning in table.own_meanings.items()}.items()
-    yield "count", "the noisy count"
+    """Yield the columns of the published tables that are not group columns, with their meaning."""
+    meanings = {"count": "the noisy count"}
+    for table in release.tables:
+        meanings |= table.extra_meanings
+    yield from sorted(meanings.items(), key=lambda pair: pair[0] == "count")
     columns = (column for table in release.tables for column in table.columns)
     yield from error_meanings(columns, release.plan.protection.unit).items()
 
@@ -149,7 +159,7 @@ def _reading(release: Release) -> Iterator[Section]:
             Terms(tuple(columns_in_words(release))),
             Prose("The column `status` has these flags (SDMX, CL_OBS_STATUS):"),
             Terms(tuple((flag, STATUS_MEANING[flag]) for flag in flags)),
-            Prose(_speaker(release).sums_in_words),
+            Prose(_explaining_table(release).sums_in_words),
         ),
         "pages",
     )

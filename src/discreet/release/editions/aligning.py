@@ -1,4 +1,4 @@
-"""Releases that can be compared: the same question about the same groups, in one order, each edition by its name."""
+"""Align releases of the same question about the same groups, so that they can be compared."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...errors import InvalidInput, call
 from ...plots.counts import label
-from ...questions.bands import written_bands
+from ...questions.bands import bands_text
 from ...questions.groups import Groups
 from ...questions.question import Question
 from ..bundle.released import Release
@@ -15,7 +15,7 @@ from ..tables.aligned import Aligned
 
 
 def edition_names(releases: Sequence[Release]) -> tuple[str, ...]:
-    """What each release is called: its edition, or the data set where the edition has no name."""
+    """Return the name of each release: its edition, or the data set where the edition has no name."""
     if len(releases) < 2:
         raise InvalidInput.must_be("editions", "at least two releases, or the folders of their bundles", len(releases))
     names = tuple(release.edition or release.plan.dataset for release in releases)
@@ -36,8 +36,8 @@ def edition_names(releases: Sequence[Release]) -> tuple[str, ...]:
     return names
 
 
-def aligned(releases: Sequence[Release], names: Sequence[str]) -> list[list[Aligned]]:
-    """For each table, that table of every edition, in the order of the first one's groups."""
+def align_tables(releases: Sequence[Release], names: Sequence[str]) -> list[list[Aligned]]:
+    """Return each table in every edition, with groups in the order of the first edition."""
     first = releases[0]
     for release, name in zip(releases, names, strict=True):
         for table in release.tables:
@@ -72,32 +72,32 @@ def _differ(what: str, name: str, mine: object, other: str, theirs: object) -> I
 
 
 def _without_table(question: Question) -> str:
-    """The question whatever its table is called: next quarter's file has another name."""
+    """Return the question with a fixed table name: next quarter's file has another name."""
     return replace(question, table="t", qualified=False).text
 
 
 def _refuse_other_groups(mine: Groups, theirs: Groups, name: str, other: str) -> None:
     if (mine.columns, mine.kinds) != (theirs.columns, theirs.kinds):
         raise _differ("what they group by", name, ", ".join(mine.columns), other, ", ".join(theirs.columns))
-    if mine.bands != theirs.bands:  # which may have the same names
+    if mine.bands != theirs.bands:  # bands with other edges can have the same names
         raise _differ("where bands begin and end", name, _edges(mine), other, _edges(theirs))
-    own, others = set(_labels(mine)), set(_labels(theirs))
-    if own == others:
+    labels, other_labels = set(_labels(mine)), set(_labels(theirs))
+    if labels == other_labels:
         return
-    for has, lacks, only in ((name, other, own - others), (other, name, others - own)):
+    for has, lacks, only in ((name, other, labels - other_labels), (other, name, other_labels - labels)):
         if only:
             group = min(only, key=str)
-            said = ", ".join(f"{column} = {label(value)}" for column, value in zip(mine.columns, group, strict=True))
+            text = ", ".join(f"{column} = {label(value)}" for column, value in zip(mine.columns, group, strict=True))
             raise InvalidInput(
-                f"editions can be compared only if they count the same groups: {has} has {said}, and {lacks} has not.",
+                f"editions can be compared only if they count the same groups: {has} has {text}, and {lacks} has not.",
                 "Release them with the same domain.",
                 argument="editions",
             )
 
 
 def _edges(groups: Groups) -> str:
-    banded = zip(groups.columns, groups.bands, strict=bool(groups.bands))
-    return ", ".join(written_bands(column, bands) for column, bands in banded if bands is not None)
+    columns = zip(groups.columns, groups.bands, strict=bool(groups.bands))
+    return ", ".join(bands_text(column, bands) for column, bands in columns if bands is not None)
 
 
 def _labels(groups: Groups) -> list[tuple[object, ...]]:

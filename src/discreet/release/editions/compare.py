@@ -1,4 +1,4 @@
-"""Comparing editions: the change of every count between releases of the same question, with its interval."""
+"""Compare editions: the change of every count between releases of the same question, with its interval."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from functools import cached_property
 from pathlib import Path
 
 from ...errors import InvalidInput, WrongType
+from ...exact.arrays import BoolArray
+from ...lists import read_list
 from ...pages.pictures import chart_of
 from ...plots.chart import Chart
-from ...plots.counts import MOST_CELLS
+from ...plots.counts import MAX_DRAWN_CELLS
 from ...report import Json, Report, Result, stamped
 from ...wording import find_name, listed
 from ..bundle.open import open_bundle
@@ -21,10 +23,11 @@ from ..noise.accuracy import NO_END, read_level
 from ..noise.changes import Changes
 from ..noise.margins import Combined
 from ..tables.aligned import Aligned
-from .aligning import aligned, edition_names
-from .describing import comparison_report, editions_picture
+from .aligning import align_tables, edition_names
+from .describing import comparison_report, editions_picture, growth_picture
+from .judging import changes_beyond_noise
 
-#: What a change may be counted from.
+#: Edition from which a change is counted: the one before, or the first.
 AGAINST = ("previous", "first")
 
 Row = dict[str, Json]
@@ -32,18 +35,18 @@ Row = dict[str, Json]
 
 @dataclass(frozen=True, eq=False)
 class EditionComparison(Result):
-    """What changed between editions: :func:`compare_editions` makes it.
+    """The changes between editions, as :func:`compare_editions` computes them.
 
     Attributes
     ----------
     releases
-        The editions, in the order they were given.
+        The editions, in order of time.
     names
-        What each is called.
+        The name of each edition.
     level
-        How often each interval covers, at least, whatever the true counts are.
+        The coverage of each interval, for any true counts.
     against
-        ``"previous"``: each edition is held against the one before; ``"first"``: against the first.
+        ``"previous"`` compares each edition with the one before it, ``"first"`` with the first.
 
     Examples
     --------
@@ -51,8 +54,8 @@ class EditionComparison(Result):
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "visits.csv").write_text("site\\n1\\n")
     >>> _ = dc.Ledger.create(folder / "visits.ledger", dataset="visits", unit="row", epsilon=2)
-    >>> asked = dict(data=folder / "visits.csv", unit="row", epsilon=1, ledger=folder / "visits.ledger")
-    >>> editions = [dc.release_counts("SELECT COUNT(*) FROM visits", edition=name, **asked) for name in ("a", "b")]
+    >>> fields = dict(data=folder / "visits.csv", unit="row", epsilon=1, ledger=folder / "visits.ledger")
+    >>> editions = [dc.release_counts("SELECT COUNT(*) FROM visits", edition=name, **fields) for name in ("a", "b")]
     >>> dc.compare_editions(editions).names
     ('a', 'b')
     """
@@ -67,81 +70,96 @@ class EditionComparison(Result):
         first = self.releases[0]
         datasets = dict.fromkeys(release.plan.dataset for release in self.releases)
         by = first.tables[0].groups.columns if len(first.tables) == 1 else ()
-        grouped = f" by {listed(by)}" if by else ""
-        return f"Counts of {listed(list(datasets))}{grouped}, {len(self.names)} editions"
+        by_columns = f" by {listed(by)}" if by else ""
+        return f"Counts of {listed(list(datasets))}{by_columns}, {len(self.names)} editions"
 
     @cached_property
     def tables(self) -> list[list[Aligned]]:
-        """For each table, that table of every edition in one order of the groups."""
-        return aligned(self.releases, self.names)
+        """Each table in every edition, with groups in one order."""
+        return align_tables(self.releases, self.names)
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The numbers of the editions that are held against each other: earlier, later."""
+        """Pairs of editions to compare, as numbers: earlier, later."""
         return [(0 if self.against == "first" else k - 1, k) for k in range(1, len(self.names))]
 
     @cached_property
+    def beyond_noise(self) -> list[list[BoolArray]]:
+        """Masks of the changes that noise does not explain, for each table and pair of editions, judged together.
+
+        With probability ``level`` at least, none of the changes of a table that this marks is noise alone, whatever
+        the true counts are.
+        """
+        return [changes_beyond_noise(editions, self.pairs, self.level) for editions in self.tables]
+
+    @cached_property
     def changes(self) -> list[list[Changes]]:
-        """For each table, the changes of every pair of editions."""
+        """The changes of each table, for every pair of editions."""
         return [[editions[a].changes(editions[b], self.level) for a, b in self.pairs] for editions in self.tables]
 
     def keys(self, table: int = 0) -> list[str]:
-        """What tells the counts of a table apart: its group columns, and the measure where there are several."""
+        """Return the columns that identify a count: the group columns, and the measure of a table with several."""
         first = self.tables[table][0].table
         return [*first.by, *(["measure"] if len(first.measures) > 1 else [])]
 
     def total(self, earlier: int, later: int, table: int = 0, measure: int = 0) -> Combined | None:
-        """The change of all counts of a table together, between two editions by their numbers.
+        """Return the change of the sum of all counts of a table, between two editions by their numbers.
 
-        None where a count is suppressed: the sum is not known then. A table with totals has it among its counts, and
-        None here.
+        None where a count is suppressed, since the sum is unknown, and for a table with totals, whose counts contain
+        the sum.
         """
         editions = self.tables[table]
         return editions[earlier].total_change(editions[later], measure, self.level)
 
     def rows(self, table: int = 0, most: int | None = None) -> list[Row]:
-        """A mapping for each count and pair of editions: the group, both counts, the difference and the growth.
+        """Return a mapping for each count and pair of editions: the group, both counts, the difference and the growth.
 
-        An end that does not exist is None, and so is everything about a suppressed count. Growth is in percent, and
-        None where it is undetermined: where the earlier count may be less than half of the released one.
+        An end that does not exist is None, and so are all values of a suppressed count. Growth is in percent and has an
+        interval for every count, endless where the earlier count may be zero; its estimate is None where the earlier
+        released count is not positive. "beyond_noise" marks the changes that noise does not explain, judged together.
         """
         editions = self.tables[table]
-        named = editions[0].table.rows(most)
+        counts = editions[0].table.rows(most)
         keys = self.keys(table)
-        found: list[Row] = []
-        for (a, b), change in zip(self.pairs, self.changes[table], strict=True):
-            for k, row in enumerate(named):
+        rows: list[Row] = []
+        for (a, b), change, marks in zip(self.pairs, self.changes[table], self.beyond_noise[table], strict=True):
+            for k, row in enumerate(counts):
                 pair: Row = {"group": {name: row[name] for name in keys}}
                 pair |= {"from": self.names[a], "to": self.names[b]}
-                found.append(pair | _figures(editions[a], editions[b], change, k))
-        return found
+                figures = _figures(editions[a], editions[b], change, k)
+                rows.append(pair | figures | {"beyond_noise": bool(marks[k]) if change.comparable[k] else None})
+        return rows
 
     def series(self, table: int = 0, most: int | None = None) -> list[Row]:
-        """A mapping for each count and edition: the group, the edition, the count, its status and its interval."""
+        """Return a mapping for each count and edition: group, edition, count, status and interval."""
         editions = self.tables[table]
-        named = editions[0].table.rows(most)
+        counts = editions[0].table.rows(most)
         keys = self.keys(table)
-        found: list[Row] = []
+        rows: list[Row] = []
         for name, one in zip(self.names, editions, strict=True):
             low, high = (one.table.errors[end][one.order] for end in ("low", "high"))
-            for k, row in enumerate(named):
-                seen = one.status[k] != "Q"
+            for k, row in enumerate(counts):
+                published = one.status[k] != "Q"
                 cell: Row = {"group": {key: row[key] for key in keys}, "edition": name}
-                cell |= {"count": one.counts[k].item() if seen else None, "status": str(one.status[k])}
-                ends = (int(low[k]), None if high[k] == NO_END else int(high[k])) if seen else (None, None)
-                found.append(cell | {"low": ends[0], "high": ends[1]})
-        return found
+                cell |= {"count": one.counts[k].item() if published else None, "status": str(one.status[k])}
+                ends = (int(low[k]), None if high[k] == NO_END else int(high[k])) if published else (None, None)
+                rows.append(cell | {"low": ends[0], "high": ends[1]})
+        return rows
 
     def chart(self, table: int = 0) -> Chart:
-        """The counts of every edition with their intervals, a line for each group."""
+        """Chart the counts of every edition with their intervals, a line for each group."""
         return chart_of(editions_picture(self, table))
 
-    def report(self, most: int = MOST_CELLS) -> Report:
-        """The picture of the editions, and the changes of every pair with their intervals."""
-        return comparison_report(self, min(most, MOST_CELLS))
+    def growth_chart(self, table: int = 0) -> Chart:
+        """Chart the growth of every count between editions, with its intervals."""
+        return chart_of(growth_picture(self, table))
+
+    def report(self, most: int = MAX_DRAWN_CELLS) -> Report:
+        """Report the editions in a picture, and the changes of every pair with their intervals."""
+        return comparison_report(self, min(most, MAX_DRAWN_CELLS))
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values: every edition, and every change with its interval."""
+        """Return plain JSON values: every edition, and every change with its interval."""
         content: dict[str, Json] = {
             "title": self.title,
             "level": str(self.level),
@@ -159,14 +177,14 @@ class EditionComparison(Result):
 
     def _totals(self, table: int) -> list[Json]:
         measures = self.tables[table][0].totaled_measures
-        found: list[Json] = []
+        rows: list[Json] = []
         for a, b in self.pairs:
             for k, measure in enumerate(measures):
                 total = self.total(a, b, table, k)
-                said: dict[str, Json] = {"measure": measure, "from": self.names[a], "to": self.names[b]}
+                row: dict[str, Json] = {"measure": measure, "from": self.names[a], "to": self.names[b]}
                 ends = (None, None, None) if total is None else (total.estimate, total.low, total.high)
-                found.append(said | dict(zip(("difference", "low", "high"), ends, strict=True)))
-        return found
+                rows.append(row | dict(zip(("difference", "low", "high"), ends, strict=True)))
+        return rows
 
     def __str__(self) -> str:
         return self.describe()
@@ -177,7 +195,7 @@ class EditionComparison(Result):
 
 def _figures(earlier: Aligned, later: Aligned, change: Changes, k: int) -> Row:
     names = ("earlier", "later", "difference", "low", "high", "growth", "growth_low", "growth_high")
-    if not change.seen[k]:
+    if not change.comparable[k]:
         counts = (one.counts[k].item() if one.status[k] != "Q" else None for one in (earlier, later))
         return dict(zip(names, (*counts, *(None,) * 6), strict=True))
     low, high = int(change.low[k]), int(change.high[k])
@@ -193,20 +211,20 @@ def _figures(earlier: Aligned, later: Aligned, change: Changes, k: int) -> Row:
 def compare_editions(
     editions: Sequence[Release | str | Path], *, against: str = "previous", level: object = None
 ) -> EditionComparison:
-    """What changed between editions of the same counts, with intervals that hold whatever the true counts are.
+    """Compare editions of the same counts; the intervals of the changes hold for any true counts.
 
-    The noises of two releases are independent, so the noise of a difference is their convolution. Growth in percent is
-    said where the earlier count is known well enough; elsewhere it is undetermined.
+    The noises of two releases are independent, so the noise of a difference is their convolution. Growth is given in
+    percent where the earlier count is known well enough; elsewhere it is undetermined.
 
     Parameters
     ----------
     editions
-        Releases, or the folders of their bundles (which are re-checked), in order of time. They ask the same of the
-        same groups; the table may be called otherwise in each.
+        Releases, or the folders of their bundles (which are re-checked), in order of time. They have the same question
+        and the same groups; the name of the table may differ.
     against
-        ``"previous"``: each is held against the one before it. ``"first"``: against the first.
+        ``"previous"`` compares each with the one before it, ``"first"`` with the first.
     level
-        How often each interval covers, at least; by default as in the first release.
+        The coverage of each interval; by default that of the first release.
 
     Examples
     --------
@@ -226,15 +244,15 @@ def compare_editions(
     """
     if isinstance(editions, str | Path | Release):
         raise WrongType("give a list of editions: two releases at least, or their folders.", argument="editions")
-    given = list(editions)
-    if len(given) < 2:
+    editions_in_order = read_list(editions, "editions", "releases, or of their folders")
+    if len(editions_in_order) < 2:
         edition_names([])
-    if not all(isinstance(one, Release | str | Path) for one in given):
+    if not all(isinstance(one, Release | str | Path) for one in editions_in_order):
         raise WrongType("an edition is a release, or the folder of its bundle.", argument="editions")
-    chosen = find_name(against, AGAINST, "what changes are counted from", argument="against")
-    releases = tuple(one if isinstance(one, Release) else open_bundle(one) for one in given)
-    share = releases[0].plan.level if level is None else read_level(level)
-    found = EditionComparison(releases, edition_names(releases), share, chosen)
-    if not found.tables:
+    baseline = find_name(against, AGAINST, "what changes are counted from", argument="against")
+    releases = tuple(one if isinstance(one, Release) else open_bundle(one) for one in editions_in_order)
+    coverage = releases[0].plan.level if level is None else read_level(level)
+    comparison = EditionComparison(releases, edition_names(releases), coverage, baseline)
+    if not comparison.tables:
         raise InvalidInput("these releases have no tables.", "Give others.", argument="editions")
-    return found
+    return comparison

@@ -1,1 +1,1 @@
-"""Levels that add up: totals beside their groups, measured apart and combined by least squares."""
+"""Levels that add up: groups and totals are measured independently and combined by least squares."""

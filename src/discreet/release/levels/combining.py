@@ -1,4 +1,4 @@
-"""Measured levels combined: counts that add up, their standard errors, and intervals that hold."""
+"""Combine measured levels into counts that add up, with their standard errors and intervals."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ import numpy as np
 
 from ...exact.arrays import Array, FloatArray
 from ...exact.laws import Law
-from ..noise.weighted import QUICK, SMOOTHNESS, Term, chernoff_of_variance, half_width, law_variance
+from ..noise.weighted import QUICK_SMOOTHNESS, SMOOTHNESS, WeightedTerms, chernoff_of_variance, half_width, law_variance
 from .overlapping import OverlappingLeastSquares
 from .product import ProductLeastSquares
 from .shape import Shape
 from .tree import TreeLeastSquares
 
-#: Nodes of a level with the same variance share an interval that is worked out from their noises up to so many kinds,
-#: and nodes times kinds.
-MOST_KINDS, MOST_WORK = 400, 40_000_000
+#: Largest number of distinct variances of a level, and of those times leaves, for which half-widths are computed from
+#: the noises themselves; beyond, from the variance alone. Nodes with the same variance share a half-width.
+MAX_EXACT_VARIANCES, MAX_EXACT_WORK = 400, 40_000_000
 
-#: Where there are more kinds than this, their intervals may be a few per cent wider, to be quick.
-_MANY_KINDS = 8
+#: Number of distinct variances above which half-widths may be a few per cent wider, to be quick.
+_MAX_SMOOTH_VARIANCES = 8
 
-#: Combined counts are rounded so finely that no sum of them is off by more than this.
-ROUNDING = Fraction(1, 200)
+#: Largest rounding error of any sum of combined counts, in counts.
+MAX_ROUNDING_ERROR = Fraction(1, 200)
 
 
 def least_squares(
     shape: Shape, variances: tuple[Fraction, ...]
 ) -> ProductLeastSquares | TreeLeastSquares | OverlappingLeastSquares:
-    """The solver that suits the shape."""
+    """Return the solver that suits the shape."""
     if shape.regular:
         return ProductLeastSquares(shape, variances)
     return (TreeLeastSquares if shape.is_tree else OverlappingLeastSquares)(shape, variances)
 
 
 @dataclass(frozen=True, eq=False)
-class Combination:
-    """How the measurements of all levels become counts that add up.
+class LevelCombination:
+    """The combination of the measurements of all levels into counts that add up.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Combination:
     >>> from discreet.exact.laws import GeometricTails
     >>> from discreet.questions.groups import read_domain
     >>> shape = Shape(read_domain("site=1..2", ["site"]), ((0,), ()))
-    >>> both = Combination(shape, (GeometricTails(Fraction(1, 3), Fraction(1, 2)),) * 2)
+    >>> both = LevelCombination(shape, (GeometricTails(Fraction(1, 3), Fraction(1, 2)),) * 2)
     >>> both.digits, both.leaves([np.array([[10], [20]]), np.array([[33]])]).tolist()
     (3, [[11000], [21000]])
     """
@@ -69,13 +69,13 @@ class Combination:
 
     @property
     def digits(self) -> int:
-        """How many decimals combined counts have."""
+        """Number of decimals of combined counts."""
         return 2 + len(str(self.shape.groups.size))
 
     def leaves(self, measured: Sequence[Array]) -> Array:
-        """The combined leaves in units of ``10^-digits``: the exact least-squares solution, rounded to the nearest.
+        """Return the least-squares solution for the leaves, rounded to the nearest unit of ``10^-digits``.
 
-        The counts of all levels are sums of these, so that they add up exactly.
+        The counts of all levels are sums of these, so they add up exactly.
         """
         numerators, denominator = self.solver.leaves(measured)
         unit = 10**self.digits
@@ -89,49 +89,48 @@ class Combination:
         """The standard deviation of the error of each combined count, for the nodes of each level."""
         return [np.sqrt(variances) for variances in self.solver.node_variances()]
 
-    def half_widths(self, level: Fraction) -> list[FloatArray]:
-        """For the nodes of each level, how far the combined count is from the truth at most, ``level`` of the time."""
-        if level not in self._half_widths:
-            self._half_widths[level] = self._new_half_widths(1 - level)
-        return self._half_widths[level]
+    def half_widths(self, coverage: Fraction) -> list[FloatArray]:
+        """Return the half-width of the interval of each combined count, for the nodes of each level."""
+        if coverage not in self._half_widths:
+            self._half_widths[coverage] = self._new_half_widths(1 - coverage)
+        return self._half_widths[coverage]
 
     def _new_half_widths(self, share: Fraction) -> list[FloatArray]:
-        found = []
+        half_widths = []
         for k, errors in enumerate(self.standard_errors):
-            kinds = np.round(errors, 10)
-            distinct, first, which = np.unique(kinds, return_index=True, return_inverse=True)
-            alike = not (isinstance(self.solver, OverlappingLeastSquares) and self.solver.variances_are_bounds)
-            exact = alike and len(distinct) <= MOST_KINDS and len(distinct) * self.shape.groups.size <= MOST_WORK
-            if exact:
-                smoothness = SMOOTHNESS if len(distinct) <= _MANY_KINDS else QUICK
+            distinct, first, which = np.unique(np.round(errors, 10), return_index=True, return_inverse=True)
+            exact = not (isinstance(self.solver, OverlappingLeastSquares) and self.solver.variances_are_bounds)
+            work = len(distinct) * self.shape.groups.size
+            if exact and len(distinct) <= MAX_EXACT_VARIANCES and work <= MAX_EXACT_WORK:
+                smoothness = SMOOTHNESS if len(distinct) <= _MAX_SMOOTH_VARIANCES else QUICK_SMOOTHNESS
                 widths = [half_width(self._terms_of_node(k, int(node)), share, smoothness) for node in first]
             else:
                 rounded = 1.002 ** np.ceil(np.log(np.maximum(errors, 1e-9)) / np.log(1.002))
                 distinct, which = np.unique(np.where(errors > 0, rounded, 0.0), return_inverse=True)
                 widths = [chernoff_of_variance(self.laws, float(sd) ** 2, float(share)) for sd in distinct]
-            found.append(np.array(widths)[which.reshape(-1)])
-        return found
+            half_widths.append(np.array(widths)[which.reshape(-1)])
+        return half_widths
 
-    def _terms_of_node(self, level: int, node: int) -> tuple[Term, ...]:
+    def _terms_of_node(self, level: int, node: int) -> tuple[WeightedTerms, ...]:
         if not self.shape.live_nodes[level][node]:
             return ()
         return self.terms((self.shape.node_of_leaf[level] == node).astype(np.float64))
 
-    def terms(self, weights: FloatArray) -> tuple[Term, ...]:
-        """The noises in a weighted sum of combined leaves, by size.
+    def terms(self, weights: FloatArray) -> tuple[WeightedTerms, ...]:
+        """Return the noises in a weighted sum of combined leaves, with their weights.
 
-        ``f' x`` has the weights ``Q_S A^-1 f / v_S`` on the measurements of level S, and ``A^-1 f`` is the solution for
-        leaves measured as ``v f`` and all else as 0.
+        ``f' x`` has the weights ``Q_S A^-1 f / v_S`` on the measurements of level S. ``A^-1 f`` is the solution when
+        the leaves are measured as ``v f`` and all other nodes as 0.
         """
         variances = [float(law_variance(law)) for law in self.laws]
         zeros = [np.zeros(size) for size in self.shape.sizes]
         zeros[0] = np.where(self.shape.live, weights, 0.0) * variances[0]
         inverse = np.where(self.shape.live, self.solver.float_leaves(zeros), 0.0)
-        found: list[Term] = []
+        terms: list[WeightedTerms] = []
         levels = zip(self.shape.sums(inverse), self.shape.live_nodes, self.laws, variances, strict=True)
         for sums, live, law, variance in levels:
-            own = np.abs(sums[live]) / variance
-            mantissa, exponent = np.frexp(own[own > 1e-12 * max(1.0, float(own.max(initial=0.0)))])
+            sizes = np.abs(sums[live]) / variance
+            mantissa, exponent = np.frexp(sizes[sizes > 1e-12 * max(1.0, float(sizes.max(initial=0.0)))])
             distinct, counts = np.unique(np.ldexp(np.round(mantissa * 2**24) / 2**24, exponent), return_counts=True)
-            found += [Term(law, *pair) for pair in zip(distinct.tolist(), counts.tolist(), strict=True)]
-        return tuple(found)
+            terms += [WeightedTerms(law, *pair) for pair in zip(distinct.tolist(), counts.tolist(), strict=True)]
+        return tuple(terms)

@@ -1,9 +1,9 @@
-"""Controlled rounding of a two-way table: every entry and every total to a whole number next to it.
+"""Controlled rounding of a two-way table: round every entry and every total to an adjacent whole number.
 
-The table gets its totals as a further row and column, with the opposite sign, so that all rows and columns add up to
-zero. A row or column has no entry that is not whole, or several: the others lead on to a cycle of such entries, along
-which an amount is added and subtracted in turn until one of them is whole. Sums stay as they are, and no entry passes a
-whole number. So a controlled rounding always exists (Bacharach 1966; Cox 1987, JASA 82). All in whole numbers of units.
+The negated totals are appended as a row and a column, so that all rows and columns add up to zero. A row or column then
+has either no fractional entry or at least two, so fractional entries form cycles. Along a cycle an amount is added and
+subtracted in turn until one entry is whole; sums do not change, and no entry passes a whole number. Hence a controlled
+rounding always exists (Bacharach 1966; Cox 1987, JASA 82). All arithmetic is in integers.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from ...exact.arrays import Array, IntArray
 
 
 def controlled_rounding(values: Array, rows: IntArray, columns: IntArray, unit: int) -> list[int]:
-    """Each entry ``values / unit`` rounded down or up, so that the same holds for all sums of rows and of columns.
+    """Round each entry ``values / unit`` down or up so that every row and column sum is rounded down or up as well.
 
-    The grand total goes to the nearest whole number. Several entries may have the same row and column.
+    The grand total is rounded to the nearest whole number. Several entries may have the same row and column.
 
     Parameters
     ----------
     values
-        The entries in units of ``1/unit``, whole numbers.
+        The entries, as whole numbers of units of ``1/unit``.
     rows, columns
-        The number of the row and of the column of each entry.
+        The row and the column of each entry.
     unit
-        How many units make one.
+        Number of units in one.
 
     Examples
     --------
     >>> import numpy as np
-    >>> places = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    >>> controlled_rounding(np.array([14, 14, 14, 14]), *places, 10)
+    >>> cells = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    >>> controlled_rounding(np.array([14, 14, 14, 14]), *cells, 10)
     [1, 2, 2, 1]
     """
     down, across = int(rows.max()) + 1, int(columns.max()) + 1
@@ -40,7 +40,7 @@ def controlled_rounding(values: Array, rows: IntArray, columns: IntArray, unit: 
         row_sums[row] += value
         column_sums[column] += value
         edges.append((row, down + 1 + column))
-    totals, last = down, down + 1 + across  # the further row, and the further column
+    totals, last = down, down + 1 + across  # the appended row and column
     edges += [(row, last) for row in range(down)] + [(totals, down + 1 + column) for column in range(across)]
     edges.append((totals, last))
     everything = [*entries, *(-one for one in row_sums), *(-one for one in column_sums), sum(entries)]
@@ -54,12 +54,12 @@ def controlled_rounding(values: Array, rows: IntArray, columns: IntArray, unit: 
     upwards = 2 * part[grand] >= unit
 
     def move_along(cycle: list[int]) -> None:
-        """Add and subtract in turn until an entry is whole: the grand total to the nearest, the others the less."""
+        """Add and subtract in turn until an entry is whole; move the grand total to its nearest, the others least."""
         plus, minus = cycle[::2], cycle[1::2]
-        there = min(min(unit - part[one] for one in plus), min(part[one] for one in minus))
-        back = min(min(part[one] for one in plus), min(unit - part[one] for one in minus))
-        forward = (grand in plus) == upwards if grand in cycle else there <= back
-        more, less, step = (plus, minus, there) if forward else (minus, plus, back)
+        forward_step = min(min(unit - part[one] for one in plus), min(part[one] for one in minus))
+        backward_step = min(min(part[one] for one in plus), min(unit - part[one] for one in minus))
+        forward = (grand in plus) == upwards if grand in cycle else forward_step <= backward_step
+        more, less, step = (plus, minus, forward_step) if forward else (minus, plus, backward_step)
         for one in more:
             part[one] += step
             if part[one] == unit:
@@ -68,29 +68,29 @@ def controlled_rounding(values: Array, rows: IntArray, columns: IntArray, unit: 
             part[one] -= step
 
     for start in range(last + 1):
-        nodes, place = [start], {start: 0}
+        nodes, position = [start], {start: 0}
         path: list[int] = []
-        while (found := _another(at[nodes[-1]], path[-1] if path else None, part)) is not None:
-            ahead = sum(edges[found]) - nodes[-1]
-            path.append(found)
-            if ahead not in place:
-                place[ahead] = len(nodes)
+        while (edge_ahead := _next_fractional(at[nodes[-1]], path[-1] if path else None, part)) is not None:
+            ahead = sum(edges[edge_ahead]) - nodes[-1]
+            path.append(edge_ahead)
+            if ahead not in position:
+                position[ahead] = len(nodes)
                 nodes.append(ahead)
                 continue
-            first = place[ahead]
+            first = position[ahead]
             move_along(path[first:])
             for passed in nodes[first + 1 :]:
-                del place[passed]
+                del position[passed]
             del nodes[first + 1 :], path[first:]
     return whole[: len(entries)]
 
 
-def _another(edges: list[int], before: int | None, part: list[int]) -> int | None:
-    """An entry that is not whole, other than the one before; those that have become whole are forgotten."""
-    held = False
+def _next_fractional(edges: list[int], before: int | None, part: list[int]) -> int | None:
+    """Return a fractional entry other than `before`, or None, and drop the entries that have become whole."""
+    before_dropped = False
     while edges and (part[edges[-1]] == 0 or edges[-1] == before):
-        held |= edges.pop() == before
-    found = edges[-1] if edges else None
-    if held and before is not None and part[before]:
+        before_dropped |= edges.pop() == before
+    entry = edges[-1] if edges else None
+    if before_dropped and before is not None and part[before]:
         edges.insert(max(len(edges) - 1, 0), before)
-    return found
+    return entry

@@ -1,14 +1,14 @@
-"""Counts that are whole, not negative, and still add up: for readers who need such, at the price of a bias.
+"""Whole, non-negative counts that still add up, for readers who need them; they are biased.
 
-From the coarsest level down, each node's whole count is divided among its children. They are rounded down, and what is
-left goes to the largest remainders: every count is then next to the combined one. Where that is not possible, as
-negative counts were raised to zero, the others are first moved by one amount, and none below zero, so that they add up
-(the projection on a simplex).
+From the coarsest level down, each node's whole count is divided among its children. The children are rounded down, and
+the rest goes to the largest remainders, so every count is adjacent to the combined one. Where raising negative counts
+to zero makes that impossible, the children are first projected onto the simplex of their total: all are lowered by one
+amount, none below zero.
 
-Where two levels overlap, as the totals of the rows and of the columns of a table, the counts are made not negative with
-the totals as they are, by projections on the rows and on the columns in turn, and then have a controlled rounding
-(:mod:`.controlled`). Where more levels overlap, as in a cube of three columns, such a rounding need not exist: the
-grand total is divided among all leaves at once, and every other total is a sum of leaves.
+Where two levels overlap, such as row and column totals, alternating projections on rows and columns make the counts
+non-negative with the same totals, and controlled rounding (:mod:`.controlled`) makes them whole. Where more levels
+overlap, as in a cube of three columns, a controlled rounding need not exist: the grand total is divided among all
+leaves at once, and every other total is a sum of leaves.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from ...exact.arrays import Array, IntArray
 from .controlled import controlled_rounding
 from .shape import Shape
 
-#: Tables of two overlapping levels with more counts of leaves than this are rounded like those of more levels.
-MOST_CONTROLLED = 100_000
+#: Largest number of leaf counts for controlled rounding; larger tables are rounded like those with more levels.
+MAX_CONTROLLED_COUNTS = 100_000
 
-#: How often counts are projected on rows and columns, at most, and on how many leaves in all.
-_MOST_TURNS, _MOST_PROJECTED = 200, 4_000_000
+#: Largest number of alternating projections, and of projections times leaves.
+_MAX_PROJECTIONS, _MAX_PROJECTED_LEAVES = 200, 4_000_000
 
 
 def rounded_leaves(shape: Shape, leaves: Array, unit: int) -> IntArray:
-    """Whole leaves from combined ones in units of ``1/unit``, a column for each measure.
+    """Return whole leaves from combined leaves in units of ``1/unit``, a column for each measure.
 
     Examples
     --------
@@ -39,55 +39,63 @@ def rounded_leaves(shape: Shape, leaves: Array, unit: int) -> IntArray:
     """
     live = np.flatnonzero(shape.live)
     flat = leaves.reshape(len(leaves), -1)
-    found: IntArray = np.zeros(flat.shape, np.int64)
+    whole: IntArray = np.zeros(flat.shape, np.int64)
     largest = max(int(flat.max()), -int(flat.min()))
     kind = np.int64 if largest * len(flat) < 2**62 else object
-    margins = _two_margins(shape) if flat.size <= MOST_CONTROLLED else None
+    margins = _two_margins(shape, flat.size)
     for measure in range(flat.shape[1]):
         column = flat[:, measure].astype(kind)
         if margins is None:
-            found[live, measure] = _rounded(shape, column, unit)[live]
+            whole[live, measure] = _divide_top_down(shape, column, unit)[live]
         else:
             rows, columns = (np.unique(nodes[live], return_inverse=True)[1] for nodes in margins)
-            values = _not_negative(column[live], rows, columns)
-            found[live, measure] = controlled_rounding(values, rows, columns, unit)
-    return found.reshape(leaves.shape)
+            values = _make_non_negative(column[live], rows, columns)
+            whole[live, measure] = controlled_rounding(values, rows, columns, unit)
+    return whole.reshape(leaves.shape)
 
 
-def _two_margins(shape: Shape) -> tuple[IntArray, IntArray] | None:
-    """The two nodes that each leaf is in, where there are two overlapping levels beside the total; else None."""
+def has_adjacent_rounding(shape: Shape, counts: int) -> bool:
+    """Return True if every total is rounded to an adjacent number as well: totals are nested, or two-way and not many.
+
+    ``counts`` is the number of leaf counts, of all measures. Negative counts that are raised to zero may move others.
+    """
+    return shape.is_tree or _two_margins(shape, counts) is not None
+
+
+def _two_margins(shape: Shape, counts: int) -> tuple[IntArray, IntArray] | None:
+    """Return each leaf's row and column for controlled rounding of this number of counts, else None."""
     between = [k for k, columns in enumerate(shape.levels) if k and columns]
-    if shape.is_tree or len(between) != 2:
+    if shape.is_tree or len(between) != 2 or counts > MAX_CONTROLLED_COUNTS:
         return None
     first, second = between
     return shape.node_of_leaf[first], shape.node_of_leaf[second]
 
 
-def _not_negative(values: Array, rows: IntArray, columns: IntArray) -> Array:
-    """Values that are not negative, with the sums of rows and columns that the given ones have.
+def _make_non_negative(values: Array, rows: IntArray, columns: IntArray) -> Array:
+    """Make values non-negative, keeping the sums of rows and columns as far as possible.
 
-    Sums that are negative are raised to zero at the cost of the others. Projections on the rows and on the columns in
-    turn come close to all sums; where cells that cannot exist leave no way to have them, the last are those of the
-    columns.
+    Negative sums are raised to zero at the cost of the others. Alternating projections on rows and columns approach all
+    sums; where structural zeros make that impossible, the column sums win.
     """
     if (values >= 0).all():
         return values
     total = np.array([max(values.sum(), 0)], dtype=values.dtype)
-    wanted = []
+    margins = []
     for nodes in (rows, columns):
         sums: Array = np.zeros(int(nodes.max()) + 1, dtype=values.dtype)
         np.add.at(sums, nodes, values)
-        wanted.append((nodes, _divided(sums, np.zeros(len(sums), np.int64), total, 1)))
-    for _ in range(max(1, min(_MOST_TURNS, _MOST_PROJECTED // len(values)))):
+        margins.append((nodes, _divide_totals(sums, np.zeros(len(sums), np.int64), total, 1)))
+    for _ in range(max(1, min(_MAX_PROJECTIONS, _MAX_PROJECTED_LEAVES // len(values)))):
         before = values
-        for nodes, sums in wanted:
-            values = _divided(values, nodes, sums, 1)
+        for nodes, sums in margins:
+            values = _divide_totals(values, nodes, sums, 1)
         if np.array_equal(values, before):
             break
     return values
 
 
-def _rounded(shape: Shape, leaves: Array, unit: int) -> Array:
+def _divide_top_down(shape: Shape, leaves: Array, unit: int) -> Array:
+    """Divide the rounded grand total among the nodes of each finer level in turn; return the whole leaves."""
     chain = list(range(len(shape.levels) - 1, -1, -1)) if shape.is_tree else [0]
     sums = [shape.level_sums(leaves, level) for level in chain]
     if shape.is_tree:
@@ -104,37 +112,37 @@ def _rounded(shape: Shape, leaves: Array, unit: int) -> Array:
         parent[nodes] = parents
         live = np.flatnonzero(shape.live_nodes[level])
         whole: Array = np.zeros(shape.sizes[level], dtype=leaves.dtype)
-        whole[live] = _divided(values[live], parent[live], above, unit)
+        whole[live] = _divide_totals(values[live], parent[live], above, unit)
         above, parents = whole, nodes
     return np.asarray(above)
 
 
-def _divided(values: Array, parent: IntArray, totals: Array, unit: int) -> Array:
-    """Whole numbers near ``values / unit`` that add up to the total of each parent: next to them where possible."""
+def _divide_totals(values: Array, parent: IntArray, totals: Array, unit: int) -> Array:
+    """Return whole numbers near ``values / unit`` that add up to each parent's total, adjacent where possible."""
     order = np.lexsort((-values, parent))
-    own, group = values[order], parent[order]
+    ordered, group = values[order], parent[order]
     begins = np.flatnonzero(np.diff(group, prepend=-1))
-    starts = np.repeat(begins, np.diff(np.append(begins, len(own))))
-    sums = np.cumsum(own)
-    sums = sums - (sums[starts] - own[starts])
-    rank = (np.arange(len(own)) - starts + 1).astype(own.dtype)
+    starts = np.repeat(begins, np.diff(np.append(begins, len(ordered))))
+    sums = np.cumsum(ordered)
+    sums = sums - (sums[starts] - ordered[starts])
+    rank = (np.arange(len(ordered)) - starts + 1).astype(ordered.dtype)
     excess = sums - totals[group] * unit
-    kept = own * rank > excess  # those that stay above zero are the first of each group; the largest always does
-    kept |= rank == 1
-    last = starts + np.add.reduceat(kept.astype(np.int64), begins)[np.searchsorted(begins, starts)] - 1
-    number, moved = rank[last], excess[last]
-    raised = np.maximum(own, 0)
+    positive = ordered * rank > excess  # a prefix of each group stays above zero, the largest always
+    positive |= rank == 1
+    last = starts + np.add.reduceat(positive.astype(np.int64), begins)[np.searchsorted(begins, starts)] - 1
+    divisor, lowered_by = rank[last], excess[last]
+    raised = np.maximum(ordered, 0)
     least, most = (np.add.reduceat(one, begins) for one in (raised // unit, -(-raised // unit)))
-    near = (least <= totals[group[begins]]) & (totals[group[begins]] <= most)  # next to the values adds up
-    near = np.repeat(near.astype(bool), np.diff(np.append(begins, len(own))))
-    number, moved = np.where(near, 1, number), np.where(near, 0, moved)
-    scaled = np.maximum(own * number - moved, 0)
-    floor, remainder = scaled // (number * unit), scaled % (number * unit)
-    short = totals[group[begins]] - np.add.reduceat(floor, begins)
-    again = np.lexsort((-remainder, group))
-    place = np.empty(len(own), np.int64)
-    place[again] = np.arange(len(own)) - starts
-    floor = floor + (place < np.repeat(short, np.diff(np.append(begins, len(own)))))
-    found: Array = np.zeros(len(own), dtype=own.dtype)
-    found[order] = floor
-    return found
+    adjacent = (least <= totals[group[begins]]) & (totals[group[begins]] <= most)  # adjacent numbers can add up
+    adjacent = np.repeat(adjacent.astype(bool), np.diff(np.append(begins, len(ordered))))
+    divisor, lowered_by = np.where(adjacent, 1, divisor), np.where(adjacent, 0, lowered_by)
+    scaled = np.maximum(ordered * divisor - lowered_by, 0)
+    floor, remainder = scaled // (divisor * unit), scaled % (divisor * unit)
+    missing = totals[group[begins]] - np.add.reduceat(floor, begins)
+    by_remainder = np.lexsort((-remainder, group))
+    position = np.empty(len(ordered), np.int64)
+    position[by_remainder] = np.arange(len(ordered)) - starts
+    floor = floor + (position < np.repeat(missing, np.diff(np.append(begins, len(ordered)))))
+    whole: Array = np.zeros(len(ordered), dtype=ordered.dtype)
+    whole[order] = floor
+    return whole

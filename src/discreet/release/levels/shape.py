@@ -15,14 +15,14 @@ from ...questions.levels import Levels, is_chain
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """The groups of a question, the *leaves*, and the *nodes* of each level: sums of leaves.
+    """The groups of a question (*leaves*), and the sums of leaves on each level (*nodes*).
 
     Attributes
     ----------
     groups
         The leaves.
     levels
-        The columns of each level, the finest first: that one has the leaves themselves.
+        The columns of each level, finest first; the finest level is the leaves themselves.
 
     Examples
     --------
@@ -38,12 +38,12 @@ class Shape:
 
     @cached_property
     def nodes(self) -> tuple[Groups, ...]:
-        """The nodes of each level as groups of their own; one cannot exist if none of its leaves can."""
-        return tuple(self._level(columns) for columns in self.levels)
+        """The nodes of each level as groups; a node is a structural zero if all its leaves are."""
+        return tuple(self._nodes_of(columns) for columns in self.levels)
 
     @cached_property
     def node_of_leaf(self) -> tuple[IntArray, ...]:
-        """For each level, the number of the node that each leaf is in."""
+        """For each level, the index of the node that each leaf belongs to."""
         codes = self.groups.codes()
         return tuple(
             nodes.index(codes[:, list(columns)]) for columns, nodes in zip(self.levels, self.nodes, strict=True)
@@ -51,12 +51,12 @@ class Shape:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many nodes each level has."""
+        """Number of nodes of each level."""
         return tuple(nodes.size for nodes in self.nodes)
 
     @cached_property
     def regular(self) -> bool:
-        """Whether every combination of values is a group that can exist."""
+        """True if every combination of values is a group that can exist."""
         return self.groups.cells is None and not self.groups.zeros
 
     @property
@@ -65,48 +65,49 @@ class Shape:
 
     @cached_property
     def lengths(self) -> tuple[int, ...]:
-        """How many values each column has."""
+        """Number of values of each column."""
         return tuple(map(len, self.groups.values))
 
     @cached_property
     def live(self) -> BoolArray:
-        """Which leaves can exist."""
+        """Mask of the leaves that can exist."""
         return _live(self.groups)
 
     @cached_property
     def live_nodes(self) -> tuple[BoolArray, ...]:
-        """For each level, which nodes can exist."""
+        """For each level, a mask of the nodes that can exist."""
         return tuple(map(_live, self.nodes))
 
     @cached_property
     def most_leaves(self) -> tuple[int, ...]:
-        """For each level, how many leaves that can exist the largest node has."""
+        """For each level, the number of live leaves of its largest node."""
         return tuple(int(np.bincount(nodes[self.live]).max()) for nodes in self.node_of_leaf)
 
     def sums(self, leaves: Array) -> list[Array]:
-        """The sums of each level, exactly: for an array with a row for each leaf, one with a row for each node."""
+        """Return the exact sums of each level: a row for each node, from an array with a row for each leaf."""
         return [self.level_sums(leaves, level) for level in range(len(self.levels))]
 
     def level_sums(self, leaves: Array, level: int) -> Array:
-        """The sums of one level."""
+        """Return the exact sums of one level."""
         columns = self.levels[level]
         if len(columns) == len(self.lengths):
             return leaves
         if self.groups.cells is None:
             axes = tuple(k for k in range(len(self.lengths)) if k not in columns)
             summed = leaves.reshape(*self.lengths, *leaves.shape[1:]).sum(axis=axes)
-            kind = object if leaves.dtype == object else None  # the sum of all of them comes back as a plain integer
+            kind = object if leaves.dtype == object else None  # numpy returns a full sum as a Python integer
             return np.asarray(summed, dtype=kind).reshape(self.sizes[level], *leaves.shape[1:])
         order, starts = self._order(level)
         return np.add.reduceat(leaves[order], starts, axis=0)
 
     def _order(self, level: int) -> tuple[IntArray, IntArray]:
-        """The leaves sorted by node, and where each node begins among them."""
+        """Return the leaves sorted by node, and the position at which each node begins."""
         nodes = self.node_of_leaf[level]
         order = np.argsort(nodes, kind="stable")
         return order, np.searchsorted(nodes[order], np.arange(self.sizes[level]))
 
-    def _level(self, columns: tuple[int, ...]) -> Groups:
+    def _nodes_of(self, columns: tuple[int, ...]) -> Groups:
+        """Return the nodes of the level with these columns."""
         groups = self.groups
         if len(columns) == len(groups.columns):
             return groups
@@ -128,12 +129,13 @@ class Shape:
 
 
 def _distinct_rows(codes: IntArray) -> IntArray:
-    """Each row once, in the order in which they come first."""
+    """Return each row once, in order of first appearance."""
     _, first = np.unique(codes, axis=0, return_index=True)
     return codes[np.sort(first)]
 
 
 def _live(groups: Groups) -> BoolArray:
+    """Return a mask of the groups that can exist."""
     live = np.ones(groups.size, dtype=bool)
     live[sorted(groups.zeros)] = False
     return live

@@ -1,10 +1,9 @@
-"""How the budget is split among levels: a split with a small largest error of the combined counts.
+"""Split the budget among levels so that the largest error of the combined counts is small.
 
-The variances of combined counts follow from the shape and from the noise of each level, so that a split is chosen
-before any data is read. It is searched on a grid of thousandths, by moving parts of the budget from one level to
-another; the error is taken as the 16-th power mean over levels, which is the largest one nearly and has no corners.
-The search ends where no single move helps, and every level keeps a least part, so that another split can be better by
-some per cent.
+The variances of combined counts follow from the shape and from the noise of each level, so the split is chosen before
+any data is read. The search moves thousandths of the budget from one level to another. It minimises the 16th power mean
+of the levels' errors, a smooth stand-in for the largest. It ends where no single move helps, and every level keeps a
+minimum share, so another split can be a few per cent better.
 """
 
 from __future__ import annotations
@@ -20,32 +19,33 @@ from .combining import least_squares
 from .product import ProductLeastSquares
 from .shape import Shape
 
-#: Parts of the budget are multiples of one over this.
-PARTS = 1_000
+#: Number of equal parts that the budget is divided into.
+BUDGET_PARTS = 1_000
 
-#: Irregular trees up to so many leaves are taken as they are, larger ones with their mean numbers of children.
-MOST_LEAVES = 2_000
+#: Leaves up to which the errors of an irregular tree are exact; a larger one is approximated by its mean branching.
+MAX_EXACT_LEAVES = 2_000
 
-#: The variance of a measurement of a level with a share of the budget.
+#: The variance of a measurement of a level, from the level's index and its share of the budget.
 NoiseVariance = Callable[[int, float], float]
 
-_POWER, _GAIN = 16, 1e-9
+#: Exponent of the power mean, and the relative gain below which a move is not made.
+_POWER_MEAN, _MIN_GAIN = 16, 1e-9
 
-#: With so many levels at most, the search starts from several splits.
-_MOST_STARTS = 8
+#: Number of levels up to which the search also starts from splits that favour one level.
+_MAX_LEVELS_TO_FAVOUR = 8
 
 
 def best_split(shape: Shape, noise: NoiseVariance, sizes: IntArray | None = None) -> tuple[Fraction, ...]:
-    """Return shares of the levels with a small largest standard error, as far as the search gets.
+    """Return the share of each level, chosen so that the largest standard error is small.
 
     Parameters
     ----------
     shape
         The groups and their levels.
     noise
-        The variance of a measurement of a level, by its number, with a share of the budget.
+        The variance of a measurement, from the index of its level and the level's share of the budget.
     sizes
-        The public size of each leaf: errors are then taken relative to the sizes of their nodes.
+        The public size of each leaf; if given, errors are relative to the sizes of the nodes.
 
     Examples
     --------
@@ -54,44 +54,44 @@ def best_split(shape: Shape, noise: NoiseVariance, sizes: IntArray | None = None
     >>> best_split(shape, lambda level, share: 2 / share**2)
     (Fraction(251, 500), Fraction(249, 500))
     """
-    errors = _errors(shape, sizes)
+    errors = _error_function(shape, sizes)
     count = len(shape.levels)
 
     def worst(parts: IntArray) -> float:
-        found = errors(np.array([noise(level, float(part) / PARTS) for level, part in enumerate(parts)]))
-        top = float(found.max())
-        return float(top * np.mean((found / top) ** _POWER) ** (1 / _POWER))
+        variances = errors(np.array([noise(level, float(part) / BUDGET_PARTS) for level, part in enumerate(parts)]))
+        top = float(variances.max())
+        return float(top * np.mean((variances / top) ** _POWER_MEAN) ** (1 / _POWER_MEAN))
 
-    starts = [_shared(np.ones(count))]
-    if count <= _MOST_STARTS:
-        starts += [_shared(np.where(np.arange(count) == level, count, 1)) for level in range(count)]
-    best = min((_improved(start, worst) for start in starts), key=worst)
-    return tuple(Fraction(int(part), PARTS) for part in best)
+    starts = [_whole_parts(np.ones(count))]
+    if count <= _MAX_LEVELS_TO_FAVOUR:
+        starts += [_whole_parts(np.where(np.arange(count) == level, count, 1)) for level in range(count)]
+    best = min((_move_parts(start, worst) for start in starts), key=worst)
+    return tuple(Fraction(int(part), BUDGET_PARTS) for part in best)
 
 
-def _shared(weights: FloatArray) -> IntArray:
-    """Whole parts in about these proportions."""
-    parts: IntArray = np.floor(weights / weights.sum() * PARTS).astype(np.int64)
-    parts[0] += PARTS - int(parts.sum())
+def _whole_parts(weights: FloatArray) -> IntArray:
+    """Return whole parts in about these proportions."""
+    parts: IntArray = np.floor(weights / weights.sum() * BUDGET_PARTS).astype(np.int64)
+    parts[0] += BUDGET_PARTS - int(parts.sum())
     return parts
 
 
-def _improved(parts: IntArray, worst: Callable[[IntArray], float]) -> IntArray:
-    """Parts moved from one level to another as long as that makes the error less."""
+def _move_parts(parts: IntArray, worst: Callable[[IntArray], float]) -> IntArray:
+    """Move parts from one level to another as long as that reduces the error."""
     count = len(parts)
-    least, least_part = worst(parts), max(1, PARTS // count // 10)  # so that every measurement says something
-    step = 1 << max(0, (PARTS // count // 2).bit_length() - 1)
+    best, min_part = worst(parts), max(1, BUDGET_PARTS // count // 10)  # every level keeps a useful measurement
+    step = 1 << max(0, (BUDGET_PARTS // count // 2).bit_length() - 1)
     while step:
         moved = False
         for giver in range(count):
             for taker in range(count):
-                if giver == taker or parts[giver] < step + least_part:
+                if giver == taker or parts[giver] < step + min_part:
                     continue
                 parts[giver] -= step
                 parts[taker] += step
-                tried = worst(parts)
-                if tried < least * (1 - _GAIN):
-                    least, moved = tried, True
+                error = worst(parts)
+                if error < best * (1 - _MIN_GAIN):
+                    best, moved = error, True
                 else:
                     parts[giver] += step
                     parts[taker] -= step
@@ -99,45 +99,46 @@ def _improved(parts: IntArray, worst: Callable[[IntArray], float]) -> IntArray:
     return parts
 
 
-def _errors(shape: Shape, sizes: IntArray | None) -> Callable[[FloatArray], FloatArray]:
-    """The largest variance of each level's combined counts, relative to squared sizes if there are any."""
+def _error_function(shape: Shape, sizes: IntArray | None) -> Callable[[FloatArray], FloatArray]:
+    """Return a function of the levels' noise variances: each level's largest variance, relative to squared sizes."""
     totals = [np.ones(size) for size in shape.sizes]
     if sizes is not None:
         totals = [np.maximum(one, 1) for one in shape.sums(sizes.astype(np.float64))]
     least = np.array([one[live].min() for one, live in zip(totals, shape.live_nodes, strict=True)])
     if not shape.regular and shape.is_tree:
-        if shape.groups.size > MOST_LEAVES:
+        if shape.groups.size > MAX_EXACT_LEAVES:
             live = [int(one.sum()) for one in shape.live_nodes]
-            return lambda v: _mean_tree(v, live) / least**2
-        return lambda v: _tree(shape, v, totals)
+            return lambda v: _mean_tree_variances(v, live) / least**2
+        return lambda v: _tree_variances(shape, v, totals)
     whole = shape if shape.regular else Shape(replace(shape.groups, cells=None, zeros=frozenset()), shape.levels)
     inner, outer = _product_matrices(whole)
     return lambda v: outer @ (1 / (inner @ (1 / v))) / least**2
 
 
-def _tree(shape: Shape, variances: FloatArray, totals: Sequence[FloatArray]) -> FloatArray:
-    found = least_squares(shape, tuple(map(Fraction, variances.tolist()))).node_variances()
-    return np.array([(one / total**2).max() for one, total in zip(found, totals, strict=True)])
+def _tree_variances(shape: Shape, variances: FloatArray, totals: Sequence[FloatArray]) -> FloatArray:
+    """Return each level's largest variance relative to squared totals, exactly."""
+    nodes = least_squares(shape, tuple(map(Fraction, variances.tolist()))).node_variances()
+    return np.array([(one / total**2).max() for one, total in zip(nodes, totals, strict=True)])
 
 
-def _mean_tree(variances: FloatArray, sizes: Sequence[int]) -> FloatArray:
-    """Variances of a tree whose nodes have the mean number of children of their level."""
+def _mean_tree_variances(variances: FloatArray, sizes: Sequence[int]) -> FloatArray:
+    """Return each level's variance in a tree whose nodes have the mean number of children of their level."""
     t, sums = [float(variances[0])], []
     for level in range(1, len(sizes)):
         sums.append(t[-1] * sizes[level - 1] / sizes[level])
         t.append(float(variances[level]) * sums[-1] / (float(variances[level]) + sums[-1]))
-    found = [t[-1]]
+    combined = [t[-1]]
     for level in range(len(sizes) - 2, -1, -1):
-        found.insert(0, t[level] - (t[level] / sums[level]) ** 2 * (sums[level] - found[0]))
-    return np.array(found)
+        combined.insert(0, t[level] - (t[level] / sums[level]) ** 2 * (sums[level] - combined[0]))
+    return np.array(combined)
 
 
 def _product_matrices(shape: Shape) -> tuple[FloatArray, FloatArray]:
-    """Matrices with ``variances = outer (1 / (inner (1 / v)))``: the closed form of a cross product, for many v."""
+    """Return matrices with ``variances = outer (1 / (inner (1 / v)))``, the closed form of a cross product."""
     count = len(shape.levels)
     solver = ProductLeastSquares(shape, (Fraction(1),) * count)
     family = solver.family
-    number = solver.number
+    number = solver.size_without
     sets = [frozenset(columns) for columns in shape.levels]
     inner = np.array([[float(number(level)) if one <= level else 0.0 for level in sets] for one in family])
     means = np.array([[float(number(level) * number(level | one)) / number(one) for one in family] for level in sets])

@@ -1,13 +1,13 @@
-"""How far a released count may be from the truth, said without looking at the truth.
+"""How far a released count may be from the truth, computed without the truth.
 
 The spread of a clamped count depends on where the truth lies, so publishing "the" standard deviation of a cell would
 give the truth away. Everything here is a function of the *reported* count and of public parameters, or the worst case
 over all truths the cell may have.
 
 Intervals invert the mechanism (Neyman 1937): every truth t has a *window* A(t) of reports with
-``P(report in A(t) | t) >= level``, and the interval of a report r is ``{t : r in A(t)}``, or the gap-free range around
-it. Whatever the truth is, the interval misses it with probability at most 1 - level. Windows of noise are decided in
-exact numbers; windows of tables in doubles, with more than their rounding error on the safe side.
+``P(report in A(t) | t) >= coverage``, and the interval of a report r is ``{t : r in A(t)}``, or the gap-free range
+around it. For every truth, the interval misses it with probability at most 1 - coverage. Windows of noise are decided
+in exact numbers; windows of tables in doubles, with more than the rounding error on the safe side.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from ...mechanism import Mechanism
 from ...spaces import LARGEST_INTEGER
 from ...wording import percent
 
-#: The upper end of an interval that has none: the true count may lie beyond the bound of the mechanism.
+#: The upper end of an interval without one: the true count may lie beyond the bound of the mechanism.
 NO_END = int(np.iinfo(np.int64).max)
 
-#: Stand for "reports are not clamped": beyond every report, and near enough that differences fit in 64 bits.
-FREE_BELOW, FREE_ABOVE = -(2**61), 2**62 + 2**60
+#: Ends of a clamp that changes nothing: beyond every report, and near enough that differences fit in 64 bits.
+UNCLAMPED_LOW, UNCLAMPED_HIGH = -(2**61), 2**62 + 2**60
 
-#: Truths up to this number have their largest standard deviation worked out one by one; beyond it is bounded.
-NARROW = 1024
+#: Largest true count up to which the standard deviation is maximised over each truth; beyond, it is bounded.
+MAX_ENUMERATED_TRUTH = 1024
 
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """How accurate each released count is, at what is known without the truth.
+    """The accuracy of each released count, as far as it is known without the truth.
 
     Attributes
     ----------
     level
-        How often intervals cover, at least.
+        The coverage of the intervals.
     low, high
-        For each cell the interval of the true count; ``high`` is :data:`NO_END` where there is no upper end, because a
-        count beyond the bound is reported like the bound itself.
+        The interval of each true count; ``high`` is :data:`NO_END` for a missing upper end, because a count beyond the
+        bound is reported like the bound itself.
     sd
         The largest standard deviation of the report over all truths in range.
     bias_low, bias_high
@@ -68,16 +68,16 @@ class Accuracy:
 
     @property
     def open(self) -> BoolArray:
-        """Which intervals have no upper end."""
+        """Mask of the intervals without an upper end."""
         return np.asarray(self.high == NO_END)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What can be said of every cell before the data is read: the worst case over cells and truths.
+    """The accuracy that is known before the data is read: the worst case over cells and truths.
 
-    ``half_width`` is the least whole number with P(\\|report - truth\\| <= half_width) >= level, whatever the truth;
-    the other figures are those of :class:`Accuracy`.
+    ``half_width`` is the least whole number with P(\\|report - truth\\| <= half_width) >= level for every truth; the
+    other figures are those of :class:`Accuracy`.
     """
 
     level: Fraction
@@ -89,7 +89,7 @@ class Expected:
 
     @property
     def how_often(self) -> str:
-        """How often the noise is at most ``half_width``, as it is said after that number."""
+        """The coverage of ``half_width``, worded to follow that number."""
         return f"or less, {percent(self.level, 6)} of the time"
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ class Expected:
 
 
 def read_level(level: object) -> Fraction:
-    """How often an interval shall cover: a share from 1/2 to 1 - 1e-9."""
+    """Read the coverage of intervals, a share from 1/2 to 1 - 1e-9."""
     value = as_fraction(level, "level")
     if not Fraction(1, 2) <= value <= 1 - Fraction(1, 10**9):
         raise InvalidInput.must_be(
@@ -115,15 +115,15 @@ def read_level(level: object) -> Fraction:
 
 
 def mirrored(law: Law) -> Law:
-    """The law of -Z."""
+    """Return the law of -Z."""
     if law.symmetric:
         return law
-    assert isinstance(law, Finite)  # the only laws that need not be symmetric
+    assert isinstance(law, Finite)  # all other laws are symmetric
     return Finite(-law.high, law.weights[::-1])
 
 
 def exceeds_at_most(law: Law, z: int, share: Fraction) -> bool:
-    """Whether P(Z > z) <= share. True only when that is proved; False also where it takes too many digits to decide."""
+    """Return True if P(Z > z) <= share is proved, and False otherwise, also where it takes too many digits."""
     low, high = law.tail(z + 1, 160)
     if high * share.denominator <= share.numerator << 160:
         return True
@@ -134,18 +134,18 @@ def exceeds_at_most(law: Law, z: int, share: Fraction) -> bool:
 
 
 def quantile(law: Law, share: Fraction) -> int:
-    """The least z >= 0 with P(Z > z) <= share."""
+    """Return the least z >= 0 with P(Z > z) <= share."""
     above = 0
     while not exceeds_at_most(law, above, share):
         above = 2 * above + 1
-    first = (above - 1) // 2 + 1  # one more than the last that was tried before
+    first = (above - 1) // 2 + 1  # the last candidate that failed, plus one
     return first + bisect_left(range(first, above), True, key=lambda z: exceeds_at_most(law, z, share))
 
 
-def noise_window(law: Law, level: Fraction) -> tuple[int, int]:
-    """Values that the noise takes with probability ``level`` or more: as few in a row as will do."""
+def noise_window(law: Law, coverage: Fraction) -> tuple[int, int]:
+    """Return the shortest range of values that has at least this probability."""
     if law.symmetric:
-        half = quantile(law, (1 - level) / 2)
+        half = quantile(law, (1 - coverage) / 2)
         return -half, half
     assert isinstance(law, Finite)
     sums = [0]
@@ -153,18 +153,18 @@ def noise_window(law: Law, level: Fraction) -> tuple[int, int]:
         sums.append(sums[-1] + weight)
     best, last = (0, len(law.weights)), 0
     for first in range(len(law.weights)):
-        while last < len(law.weights) and sums[last] - sums[first] < level * law.total:
+        while last < len(law.weights) and sums[last] - sums[first] < coverage * law.total:
             last += 1
-        if sums[last] - sums[first] >= level * law.total and last - first < best[1] - best[0]:
+        if sums[last] - sums[first] >= coverage * law.total and last - first < best[1] - best[0]:
             best = (first, last)
     return law.low + best[0], law.low + best[1] - 1
 
 
-class Sides:
-    """Sums over one side of a law, for the moments of clamped noise.
+class SideMoments:
+    """The moments of one side of a law, for clamped noise.
 
     ``mean(m) = sum_(k=1..m) P(Z >= k)`` is the mean of min(Z+, m), and ``square(m) = sum (2k-1) P(Z >= k)`` the mean of
-    its square: the errors of a count that is clamped m above it.
+    its square: the error of a count whose report is clamped m above it.
     """
 
     def __init__(self, law: Law) -> None:
@@ -193,14 +193,14 @@ class Sides:
 
 
 def _decay(ratio: Fraction, m: IntArray) -> FloatArray:
-    """log ratio^m, cut off where the power is nothing beside one."""
+    """Return log ratio^m, cut off where the power is negligible next to one."""
     return np.asarray(np.maximum(np.asarray(m, float) * float_log(ratio), -700.0))
 
 
 # ------------------------------------------------------------------------------------------------ windows
 
 
-class Row(NamedTuple):
+class ReportRow(NamedTuple):
     """The probabilities of the reports start, start + 1, ... of one truth."""
 
     start: int
@@ -209,28 +209,27 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """For every truth, reports that have probability ``level`` or more: ``low[t]..high[t]`` for the first truths,
-    truth + ``shift[0]`` .. truth + ``shift[1]`` for all others."""
+    """The window of every truth: ``low[t]`` to ``high[t]`` for the first truths, ``shift`` added to all others."""
 
     low: IntArray
     high: IntArray
     shift: tuple[int, int] | None
 
 
-def row_window(row: Row, truth: int, level: Fraction) -> tuple[int, int]:
-    """The shortest range of reports with probability ``level`` or more; of several, the one nearest to the truth."""
+def row_window(row: ReportRow, truth: int, coverage: Fraction) -> tuple[int, int]:
+    """Return the shortest range of reports with at least this probability; of several, the one nearest to the truth."""
     size = len(row.weights)
     sums = np.concatenate([[0.0], np.cumsum(row.weights)])
     # each weight is within 2^-51 of its value, relatively, and a sum of them loses at most 2^-53 a term
-    needed = float_up(level) + (size + 16) * 2.0**-50
+    needed = float_up(coverage) + (size + 16) * 2.0**-50
     ends = np.searchsorted(sums, sums[:-1] + needed)
     lengths = ends - np.arange(size)
     if not (ends <= size).any():
         return row.start, row.start + size - 1
     lengths[ends > size] = size + 1
     shortest = np.flatnonzero(lengths == lengths.min())
-    off = np.abs(2 * (row.start + shortest) + lengths.min() - 1 - 2 * truth)
-    first = int(shortest[off.argmin()])
+    distance = np.abs(2 * (row.start + shortest) + lengths.min() - 1 - 2 * truth)
+    first = int(shortest[distance.argmin()])
     return row.start + first, row.start + int(ends[first]) - 1
 
 
@@ -239,23 +238,23 @@ def row_window(row: Row, truth: int, level: Fraction) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Behaviour:
-    """How one mechanism answers: rows of probabilities for the first truths, one law of noise for all later ones.
+    """The reports of one mechanism: rows of probabilities for the first truths, one law of noise for all later ones.
 
-    Tables have rows only, plain noise has a law only, and noise with own laws for the smallest counts has both.
+    Tables have only rows, noise has only a law, and noise with separate laws for the smallest counts has both.
 
     Attributes
     ----------
     rows
         The reports of the truths 0, 1, ..., before they are clamped.
     law
-        The noise added to the truths from ``len(rows)`` on; None if there are none.
+        The noise added to the truths from ``len(rows)`` on; None for a table.
     largest
-        The largest truth the mechanism takes.
+        The largest truth the mechanism accepts.
     clamp
-        Where the mechanism itself clamps reports.
+        The range to which the mechanism clamps its reports.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[ReportRow, ...]
     law: Law | None
     largest: int
     clamp: tuple[int, int]
@@ -272,49 +271,49 @@ class Behaviour:
             )
         kernel = mechanism.kernel.noise
         if kernel is None:
-            rows = tuple(Row(0, weights) for weights in mechanism.matrix)
-            return cls(rows, None, len(rows) - 1, (FREE_BELOW, FREE_ABOVE))
+            rows = tuple(ReportRow(0, weights) for weights in mechanism.matrix)
+            return cls(rows, None, len(rows) - 1, (UNCLAMPED_LOW, UNCLAMPED_HIGH))
         least, largest = kernel.truths
-        if (least or 0) > 0 or (kernel.own and least != 0):
+        if (least or 0) > 0 or (kernel.first_laws and least != 0):
             raise Unsupported(
                 f"{mechanism.family} begins at a count of {least}, but a released cell may have any count from 0 on.",
                 "Build it from 0 on.",
             )
         low, high = kernel.clamp
         return cls(
-            tuple(Row(t + law.low, law.floats(*law.support)) for t, law in enumerate(kernel.own)),
+            tuple(ReportRow(t + law.low, law.floats(*law.support)) for t, law in enumerate(kernel.first_laws)),
             kernel.law,
             LARGEST_INTEGER if largest is None else largest,
-            (FREE_BELOW if low is None else low, FREE_ABOVE if high is None else high),
+            (UNCLAMPED_LOW if low is None else low, UNCLAMPED_HIGH if high is None else high),
         )
 
     @property
     def shifts(self) -> bool:
-        """Whether every truth gets the same noise."""
+        """True if every truth gets the same noise."""
         return not self.rows
 
     @cached_property
-    def _upper(self) -> Sides:
+    def _upper(self) -> SideMoments:
         assert self.law is not None
-        return Sides(self.law)
+        return SideMoments(self.law)
 
     @cached_property
-    def _lower(self) -> Sides:
+    def _lower(self) -> SideMoments:
         assert self.law is not None
-        return Sides(mirrored(self.law))
+        return SideMoments(mirrored(self.law))
 
-    def windows(self, level: Fraction) -> Windows:
-        """For every truth, the reports that count as likely for it."""
-        if level not in self._windows:
-            ends = [row_window(row, truth, level) for truth, row in enumerate(self.rows)]
+    def windows(self, coverage: Fraction) -> Windows:
+        """Return the windows that have this coverage."""
+        if coverage not in self._windows:
+            ends = [row_window(row, truth, coverage) for truth, row in enumerate(self.rows)]
             low, high = np.array(ends, np.int64).reshape(-1, 2).T
-            self._windows[level] = Windows(low, high, None if self.law is None else noise_window(self.law, level))
-        return self._windows[level]
+            self._windows[coverage] = Windows(low, high, None if self.law is None else noise_window(self.law, coverage))
+        return self._windows[coverage]
 
     def intervals(
-        self, reported: IntArray, largest: IntArray, below: int, above: IntArray, level: Fraction
+        self, reported: IntArray, largest: IntArray, below: int, above: IntArray, coverage: Fraction
     ) -> tuple[IntArray, IntArray]:
-        """The truths whose window holds the report, for each cell: the least and the largest.
+        """Return the least and the largest truth whose window contains the report, for each cell.
 
         Parameters
         ----------
@@ -323,7 +322,7 @@ class Behaviour:
         largest
             The largest truth of each cell.
         """
-        windows = self.windows(level)
+        windows = self.windows(coverage)
         bottom, top = reported <= below, reported >= above
         low, high = np.full(reported.shape, NO_END), np.full(reported.shape, -1)
         if windows.shift is not None:
@@ -331,19 +330,19 @@ class Behaviour:
             first, last = windows.shift
             least = np.maximum(np.where(bottom, 0, reported - last), len(self.rows))
             most = np.minimum(np.where(top, largest, reported - first), largest)
-            held = least <= most
-            low, high = np.where(held, least, low), np.where(held, most, high)
+            inside = least <= most
+            low, high = np.where(inside, least, low), np.where(inside, most, high)
         for truth in range(len(self.rows)):
-            held = (truth <= largest) & ((windows.low[truth] <= reported) | top)
-            held &= (windows.high[truth] >= reported) | bottom
-            low, high = np.where(held & (truth < low), truth, low), np.where(held & (truth > high), truth, high)
-        nearest = np.clip(reported, 0, largest)  # a report that is unlikely for every truth
-        none = high < 0
-        return np.where(none, nearest, low), np.where(none, nearest, high)
+            inside = (truth <= largest) & ((windows.low[truth] <= reported) | top)
+            inside &= (windows.high[truth] >= reported) | bottom
+            low, high = np.where(inside & (truth < low), truth, low), np.where(inside & (truth > high), truth, high)
+        nearest = np.clip(reported, 0, largest)  # for a report outside every window
+        outside = high < 0
+        return np.where(outside, nearest, low), np.where(outside, nearest, high)
 
-    def half_width(self, largest: int, below: int, above: int, level: Fraction) -> int:
-        """The least h with P(|report - truth| <= h) >= level for every truth up to ``largest``, as the windows say."""
-        windows, width = self.windows(level), 0
+    def half_width(self, largest: int, below: int, above: int, coverage: Fraction) -> int:
+        """Return the least h with every window of a truth up to ``largest`` within truth ± h."""
+        windows, width = self.windows(coverage), 0
         if windows.shift is not None and largest >= len(self.rows):
             width = max(0, min(-windows.shift[0], largest - below), min(windows.shift[1], above))
         for truth in range(min(len(self.rows), largest + 1)):
@@ -354,19 +353,19 @@ class Behaviour:
     # ---------------------------------------------------------------- worst cases over truths
 
     def figures(self, largest: IntArray, below: int, above: IntArray) -> tuple[FloatArray, ...]:
-        """The largest sd, the least and largest bias and the least probability of truth, for each range given."""
-        sd, bias_low, bias_high, exact = self._of_noise(largest, below, above)
+        """Return the largest sd, least and largest bias and least probability of the truth, for each range."""
+        sd, bias_low, bias_high, exact = self._noise_figures(largest, below, above)
         if self.rows:
-            # beyond the last row's last report a clamp changes nothing for the rows
+            # a clamp above the last report of all rows does not change them
             reach = max(row.start + len(row.weights) for row in self.rows)
             truths, ends = np.minimum(largest, len(self.rows) - 1), np.minimum(above, reach)
-            pairs, place = np.unique(np.stack([truths, ends], axis=1), axis=0, return_inverse=True)
-            own = np.array([self._of_rows(int(truth), below, int(end)) for truth, end in pairs])[place.reshape(-1)]
-            sd, bias_low = np.maximum(sd, own[:, 0]), np.minimum(bias_low, own[:, 1])
-            bias_high, exact = np.maximum(bias_high, own[:, 2]), np.minimum(exact, own[:, 3])
+            pairs, which = np.unique(np.stack([truths, ends], axis=1), axis=0, return_inverse=True)
+            rows = np.array([self._row_figures(int(truth), below, int(end)) for truth, end in pairs])[which.reshape(-1)]
+            sd, bias_low = np.maximum(sd, rows[:, 0]), np.minimum(bias_low, rows[:, 1])
+            bias_high, exact = np.maximum(bias_high, rows[:, 2]), np.minimum(exact, rows[:, 3])
         return sd, bias_low, bias_high, exact
 
-    def _of_rows(self, largest: int, below: int, above: int) -> tuple[float, float, float, float]:
+    def _row_figures(self, largest: int, below: int, above: int) -> tuple[float, float, float, float]:
         sd, bias_low, bias_high, exact = 0.0, math.inf, -math.inf, 1.0
         for truth, row in enumerate(self.rows[: largest + 1]):
             errors = np.clip(np.arange(row.start, row.start + len(row.weights)), below, above) - truth
@@ -376,8 +375,8 @@ class Behaviour:
             exact = min(exact, float(row.weights[errors == 0].sum()))
         return sd, bias_low, bias_high, exact
 
-    def _of_noise(self, largest: IntArray, below: int, above: IntArray) -> tuple[FloatArray, ...]:
-        """For noise the bias falls as the truth rises: less is clamped from below and more from above."""
+    def _noise_figures(self, largest: IntArray, below: int, above: IntArray) -> tuple[FloatArray, ...]:
+        """Return the figures of the law: its bias falls as the truth rises, as more is clamped from above."""
         shape, first = largest.shape, len(self.rows)
         if self.law is None:
             return np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf), np.ones(shape)
@@ -397,12 +396,12 @@ class Behaviour:
         )
 
     def _largest_sd(self, largest: IntArray, below: int, above: IntArray) -> FloatArray:
-        """Clamping shrinks every distance, hence the variance: at most that of the noise, and (range/2)^2."""
-        forever = np.array([FREE_ABOVE])
-        mean = self._upper.mean(forever) - self._lower.mean(forever)
-        free = float(np.sqrt(self._upper.square(forever) + self._lower.square(forever) - mean**2)[0])
-        sd = np.minimum(free, (above - below) / 2)
-        for k in np.flatnonzero(largest <= NARROW).tolist():
+        """Return the largest sd: clamping only shrinks distances, so it is at most that of the noise, and range / 2."""
+        no_clamp = np.array([UNCLAMPED_HIGH])
+        mean = self._upper.mean(no_clamp) - self._lower.mean(no_clamp)
+        unclamped = float(np.sqrt(self._upper.square(no_clamp) + self._lower.square(no_clamp) - mean**2)[0])
+        sd = np.minimum(unclamped, (above - below) / 2)
+        for k in np.flatnonzero(largest <= MAX_ENUMERATED_TRUTH).tolist():
             truths = np.arange(len(self.rows), int(largest[k]) + 1)
             up, down = int(above[k]) - truths, truths - below
             bias = self._upper.mean(up) - self._lower.mean(down)

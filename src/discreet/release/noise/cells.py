@@ -1,9 +1,9 @@
-"""What is done to every cell of one table: the mechanism, the clamps, the draw.
+"""The noise of every cell of one table: the mechanism, the clamps, the draw.
 
-A cell's true count is first moved into the range of its mechanism (part of the mechanism: it depends on this cell
-alone, and neighbouring counts stay neighbours), then the mechanism reports, then the report is moved into the range of
-the output (post-processing). Noise that is the same for every count needs one unbounded mechanism whatever the sizes
-of the groups: clamping its reports to 0..n gives exactly the truncated mechanism on 0..n.
+A cell's true count is first moved into the range of its mechanism. This is part of the mechanism: it depends on this
+cell alone, and neighbouring counts stay neighbours. Then the mechanism reports, and the report is moved into the range
+of the output (post-processing). Noise that is the same for every count needs one unbounded mechanism for groups of all
+sizes: clamping its reports to 0..n gives exactly the truncated mechanism on 0..n.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...exact.bits import Bits
 from ...exact.integers import is_integer
 from ...exact.laws import Law
 from ...exact.rationals import as_fraction
-from ...exact.sampling import CHUNK, Sampler
+from ...exact.sampling import DRAWS_PER_CHUNK, Sampler
 from ...exact.tables import refuse_large
 from ...files import rebuild
 from ...mechanism import Mechanism
@@ -31,51 +31,51 @@ from ...optimise.families import FAMILIES
 from ...report import Json
 from ...spaces import LARGEST_INTEGER, Counts
 from .accuracy import (
-    FREE_ABOVE,
-    FREE_BELOW,
     NO_END,
+    UNCLAMPED_HIGH,
+    UNCLAMPED_LOW,
     Accuracy,
     Behaviour,
     Expected,
     read_level,
 )
 
-#: What reports look like: any integers, none below zero, or from zero to the largest count.
+#: Ranges of reports: any integer, none below zero, or from zero to the largest count.
 OUTPUTS = ("signed", "clamped", "in-range")
 
-#: Forms of counts -> what they look like.
+#: Range of reports -> its description.
 OUTPUT_IN_WORDS = {
     "signed": "counts may be negative and are unbiased",
     "clamped": "counts below 0 are raised to 0",
     "in-range": "counts stay between 0 and the largest count",
 }
 
-#: Makes a mechanism from the largest count and the epsilon of a cell, where each size of a group has its own.
+#: A function of the largest count and the epsilon of a cell that makes the mechanism for groups of that size.
 TableFamily = Callable[[int, Fraction], Mechanism]
 
-#: Tables for more different group sizes than this take too long to build and to prove.
-MOST_SIZES = 200
+#: Largest number of different group sizes for which a table each is built and verified.
+MAX_TABLE_SIZES = 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellNoise:
-    """What is done to every cell of one table. Made by :func:`cell_noise`.
+    """The noise of every cell of one table. Made by :func:`cell_noise`.
 
     Attributes
     ----------
     mechanisms
-        Usually one; one for each size of a group where the family is a table.
+        One mechanism, or one for each size of a group where the family is a table.
     which
-        The number of each cell's mechanism, -1 for a cell that can only be 0; None if all have the first.
+        The index of each cell's mechanism, -1 for a cell that can only be 0; None if all cells have the first.
     output
-        "signed": any integers, unbiased. "clamped": none below zero. "in-range": from zero to ``high``.
+        "signed": any integer, unbiased. "clamped": none below zero. "in-range": from zero to ``high``.
     low
-        Where reports are clamped from below: 0, or None if they are signed.
+        The lower clamp of reports: 0, or None if they are signed.
     high
-        The largest true count (one, or one per cell): larger ones are taken as this one. Reports are clamped to it
-        if the output is in range. None without a bound.
+        The largest true count (one, or one for each cell): larger counts are treated as this one. Reports are clamped
+        to it if the output is in range. None without a bound.
     known
-        Whether ``high`` is a public size that no true count exceeds, rather than a bound that was chosen.
+        True if ``high`` is a public size that no true count exceeds, False if it is a chosen bound.
     """
 
     mechanisms: tuple[Mechanism, ...]
@@ -95,13 +95,13 @@ class CellNoise:
         for name in ("which", "high"):
             array = getattr(self, name)
             if isinstance(array, np.ndarray):
-                kept = np.array(array, np.int64).reshape(-1)
-                kept.flags.writeable = False
-                object.__setattr__(self, name, kept)
+                copy = np.array(array, np.int64).reshape(-1)
+                copy.flags.writeable = False
+                object.__setattr__(self, name, copy)
         self._refuse_misfits()
 
     def _refuse_misfits(self) -> None:
-        """Refuse fields that do not belong together, as a damaged description has them."""
+        """Refuse fields that do not fit together, as in a damaged description."""
         high, which = self.high, self.which
         fits = bool(self.mechanisms) and self.low == (None if self.output == "signed" else 0)
         if high is None:
@@ -119,7 +119,7 @@ class CellNoise:
 
     @cached_property
     def behaviours(self) -> tuple[Behaviour, ...]:
-        """How each mechanism answers."""
+        """The behaviour of each mechanism."""
         return tuple(Behaviour.of(mechanism) for mechanism in self.mechanisms)
 
     @cached_property
@@ -128,18 +128,18 @@ class CellNoise:
 
     @property
     def size(self) -> int | None:
-        """How many cells there are; None if any number will do."""
+        """Number of cells; None if the noise suits any number."""
         arrays = [array for array in (self.which, self.high) if isinstance(array, np.ndarray)]
         return len(arrays[0]) if arrays else None
 
     @property
     def shift_law(self) -> Law | None:
-        """The law of the noise, if every cell and every count has the same one."""
+        """The law of the noise if it is the same for every cell and every count, else None."""
         behaviour = self.behaviours[0]
         return behaviour.law if len(self.behaviours) == 1 and behaviour.shifts else None
 
     def rearranged(self, order: IntArray) -> CellNoise:
-        """The same noise for the same cells in another order: cell ``order[i]`` comes to be cell ``i``."""
+        """Return this noise for the cells in another order: cell ``order[i]`` becomes cell ``i``."""
         if self.size is None:
             return self
         which = None if self.which is None else self.which[order]
@@ -148,17 +148,17 @@ class CellNoise:
     # ---------------------------------------------------------------- ranges
 
     def _flat(self, values: object) -> IntArray:
-        """The cells in a row, moved into the range that all arithmetic here is safe in. Refuses no value."""
+        """Return the counts in one dimension, clipped to the range in which 64-bit arithmetic is safe."""
         array = np.asarray(values)
         if array.dtype.kind not in "iuO":
             raise WrongType.must_be("counts of cells", "an array of integers", InWords(f"{array.dtype} values"))
         if self.size is not None and array.size != self.size:
             raise InvalidInput(f"this noise is for {self.size} cells; got {array.size}.", "Give a count for each cell.")
-        low = 0 if array.dtype.kind == "u" else FREE_BELOW  # an unsigned number cannot be compared with a negative one
-        return np.asarray(np.clip(array, low, FREE_ABOVE - 1), np.int64).reshape(-1)
+        low = 0 if array.dtype.kind == "u" else UNCLAMPED_LOW  # unsigned numbers cannot be compared with a negative one
+        return np.asarray(np.clip(array, low, UNCLAMPED_HIGH - 1), np.int64).reshape(-1)
 
     def _parts(self, size: int) -> Iterator[tuple[int, IntArray | slice]]:
-        """The mechanisms and their cells."""
+        """Yield the index of each mechanism, and its cells."""
         if self.which is None:
             yield 0, slice(0, size)
             return
@@ -169,21 +169,21 @@ class CellNoise:
                 yield number, order[bounds[number] : bounds[number + 1]]
 
     def largest(self, size: int) -> IntArray:
-        """The largest true count of each cell, as the mechanism takes it."""
+        """Return the largest true count of each cell that the mechanism distinguishes."""
         high = np.broadcast_to(LARGEST_INTEGER if self.high is None else np.asarray(self.high, np.int64), (size,))
         tops = np.array([behaviour.largest for behaviour in self.behaviours] + [0])
         return np.asarray(np.minimum(high, tops[0] if self.which is None else tops[self.which]))
 
     def clamp(self, size: int) -> tuple[int, IntArray]:
-        """Where the reports of each cell are clamped, by the mechanism and by the output."""
+        """Return the range to which mechanism and output clamp the reports of each cell."""
         ends = [behaviour.clamp for behaviour in self.behaviours]
-        below = max(min(end[0] for end in ends), FREE_BELOW if self.low is None else self.low)
+        below = max(min(end[0] for end in ends), UNCLAMPED_LOW if self.low is None else self.low)
         tops = np.array([end[1] for end in ends] + [0])
         above = np.broadcast_to(tops[0], (size,)) if self.which is None else tops[self.which]
-        return below, np.minimum(above, self.largest(size) if self.output == "in-range" else FREE_ABOVE)
+        return below, np.minimum(above, self.largest(size) if self.output == "in-range" else UNCLAMPED_HIGH)
 
     def bounded(self, size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which cells may have a true count beyond their largest, taken as that."""
+        """Return a mask of the cells whose true count may exceed their largest."""
         if self.known:
             return self.largest(size) < np.asarray(self.high)
         return self.largest(size) < LARGEST_INTEGER
@@ -191,86 +191,87 @@ class CellNoise:
     # ---------------------------------------------------------------- drawing
 
     def draw(self, counts: Any, bits: Bits) -> IntArray:
-        """Noisy counts for true ones. Never fails on a count, however large; the true ones are not kept.
+        """Draw noisy counts for true counts. No count makes it fail; true counts are not kept.
 
         Parameters
         ----------
         counts
-            Integers of any shape, the cells in their order.
+            Integers of any shape, in the order of the cells.
         bits
-            Where randomness comes from: ``SecureBits()``, and ``SeededBits`` in experiments.
+            The source of randomness: ``SecureBits()``, or ``SeededBits`` in experiments.
         """
         truths = self._flat(counts)
         np.clip(truths, 0, self.largest(truths.size), out=truths)
         reports = np.zeros(truths.size, np.int64)
         for number, cells in self._parts(truths.size):
-            own, sampler = truths[cells], self._samplers[number]
-            drawn = np.empty(own.size, np.int64)
-            for start in range(0, own.size, CHUNK):
-                drawn[start : start + CHUNK] = sampler.draw(own[start : start + CHUNK], bits)
-            reports[cells] = drawn
+            counts_of_part, sampler = truths[cells], self._samplers[number]
+            noisy = np.empty(counts_of_part.size, np.int64)
+            for start in range(0, noisy.size, DRAWS_PER_CHUNK):
+                end = start + DRAWS_PER_CHUNK
+                noisy[start:end] = sampler.draw(counts_of_part[start:end], bits)
+            reports[cells] = noisy
         below, above = self.clamp(reports.size)
         return np.clip(reports, below, above, out=reports).reshape(np.shape(counts))
 
     # ---------------------------------------------------------------- accuracy
 
     def accuracy(self, reported: object, level: object = Fraction(19, 20)) -> Accuracy:
-        """How accurate each reported count is, by what is public: see :class:`~.accuracy.Accuracy`."""
-        share, reports = read_level(level), self._flat(reported)
-        low, high = self.intervals(reports, share)
-        return Accuracy(share, low, high, *self.figures(reports.size))
+        """Return the accuracy of each reported count: see :class:`~.accuracy.Accuracy`."""
+        coverage, reports = read_level(level), self._flat(reported)
+        low, high = self.intervals(reports, coverage)
+        return Accuracy(coverage, low, high, *self.figures(reports.size))
 
-    def intervals(self, reported: object, level: Fraction) -> tuple[IntArray, IntArray]:
-        """The intervals of :meth:`accuracy` alone."""
+    def intervals(self, reported: object, coverage: Fraction) -> tuple[IntArray, IntArray]:
+        """Return the intervals of :meth:`accuracy`."""
         reports = self._flat(reported)
         size = reports.size
         low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
         largest, (below, above) = self.largest(size), self.clamp(size)
         for number, cells in self._parts(size):
             behaviour = self.behaviours[number]
-            own, top, end = reports[cells], largest[cells], above[cells]
-            once, place = _distinct(own, top) if behaviour.rows else (slice(None), slice(None))  # rows: truth by truth
-            least, most = behaviour.intervals(own[once], top[once], below, end[once], level)
-            low[cells], high[cells] = least[place], most[place]
+            report, top, end = reports[cells], largest[cells], above[cells]
+            # rows are searched truth by truth, so each distinct report only once
+            once, which = _distinct(report, top) if behaviour.rows else (slice(None), slice(None))
+            least, most = behaviour.intervals(report[once], top[once], below, end[once], coverage)
+            low[cells], high[cells] = least[which], most[which]
         high[self.bounded(size) & (high >= largest)] = NO_END
         return low, high
 
     def figures(self, size: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Of each cell: the largest sd, the least and the largest bias, the least probability of the truth."""
+        """Return for each cell the largest sd, least and largest bias and least probability of the truth."""
         figures = np.zeros((4, size))
         figures[3] = 1.0
         largest, (below, above) = self.largest(size), self.clamp(size)
         for number, cells in self._parts(size):
             top, end = largest[cells], above[cells]
-            once, place = _distinct(top)
-            found = self.behaviours[number].figures(top[once], below, end[once])
-            figures[:, cells] = np.stack(found)[:, place]
+            once, which = _distinct(top)
+            figures[:, cells] = np.stack(self.behaviours[number].figures(top[once], below, end[once]))[:, which]
         return figures[0], figures[1], figures[2], figures[3]
 
     def expected(self, level: object = Fraction(19, 20)) -> Expected:
-        """The worst case over all cells and truths: what can be said before any data is read."""
-        share = read_level(level)
+        """Return the worst case over all cells and truths, known before any data is read."""
+        coverage = read_level(level)
         size = 1 if self.size is None else self.size
         sd, bias_low, bias_high, exact = self.figures(size)
         largest, (below, above) = self.largest(size), self.clamp(size)
         width = 0
-        for number, cells in self._parts(size):  # the widest range has the widest windows
+        for number, cells in self._parts(size):  # the widest range has the widest window
             top, end = int(largest[cells].max()), int(above[cells].max())
-            width = max(width, self.behaviours[number].half_width(top, below, end, share))
+            width = max(width, self.behaviours[number].half_width(top, below, end, coverage))
         return Expected(
-            share, width, float(sd.max()), float(bias_low.min()), float(bias_high.max()), float(exact.min())
+            coverage, width, float(sd.max()), float(bias_low.min()), float(bias_high.max()), float(exact.min())
         )
 
     # ---------------------------------------------------------------- files
 
     @property
     def unused(self) -> bool:
-        """Whether it has a mechanism that no cell has."""
-        used = {0} if self.which is None else {*self.which.tolist()} - {-1}  # cells of size 0 have none
+        """True if no cell uses one of the mechanisms."""
+        used = {0} if self.which is None else {*self.which.tolist()} - {-1}  # cells of size 0 use none
         return used != set(range(len(self.mechanisms)))
 
     def to_json(self) -> dict[str, Json]:
-        """Everything about it, as plain JSON values; :meth:`from_json` rebuilds and proves it again."""
+        """Return the noise as JSON values; :meth:`from_json` rebuilds it and verifies its privacy again."""
         return {
             "mechanisms": [mechanism.to_json() for mechanism in self.mechanisms],
             "which": None if self.which is None else self.which.tolist(),
@@ -282,9 +283,9 @@ class CellNoise:
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> CellNoise:
-        """The noise with this description; the judge looks at each mechanism again."""
+        """Rebuild the noise; the judge verifies each mechanism again."""
         try:
-            made = cls(
+            noise = cls(
                 tuple(rebuild(content, "a mechanism of the request") for content in description["mechanisms"]),
                 _integers(description["which"]),
                 str(description["output"]),
@@ -296,14 +297,14 @@ class CellNoise:
             raise InvalidInput(
                 "this does not describe the noise of cells; the file may be damaged.", argument="description"
             ) from None
-        if made.known is not description["known"] or type(made.low) is float:
+        if noise.known is not description["known"] or type(noise.low) is float:
             raise InvalidInput(
                 "whether the ranges are public sizes must be said by true or false, and where they begin by a whole "
                 "number.",
                 argument="description",
             )
-        made.behaviours  # noqa: B018 - refuses mechanisms that are not for counts
-        return made
+        noise.behaviours  # noqa: B018 - refuses mechanisms that are not for counts
+        return noise
 
     def __repr__(self) -> str:
         shown = ", ".join(repr(mechanism) for mechanism in self.mechanisms[:3])
@@ -312,19 +313,19 @@ class CellNoise:
 
 
 def _distinct(first: IntArray, *others: IntArray) -> tuple[Any, Any]:
-    """Where each different combination of values stands first, and which of those each cell has."""
+    """Return the first index of each distinct combination of values, and the combination of each cell."""
     varying = [array for array in (first, *others) if array.size and array.min() != array.max()]
     if not varying:
         return slice(0, 1), np.zeros(first.size, np.int64)
     if len(varying) == 1:
-        _, once, place = np.unique(varying[0], return_index=True, return_inverse=True)
+        _, once, which = np.unique(varying[0], return_index=True, return_inverse=True)
     else:
-        _, once, place = np.unique(np.stack(varying, axis=1), axis=0, return_index=True, return_inverse=True)
-    return once, place.reshape(-1)
+        _, once, which = np.unique(np.stack(varying, axis=1), axis=0, return_index=True, return_inverse=True)
+    return once, which.reshape(-1)
 
 
 def _integers(values: object) -> IntArray | None:
-    """A list of whole numbers as an array."""
+    """Return a list of whole numbers as an array; None stays None."""
     if values is None:
         return None
     if not isinstance(values, list) or not all(map(is_integer, values)):
@@ -344,22 +345,22 @@ def cell_noise(
     sizes: object = None,
     output: str | None = None,
 ) -> CellNoise:
-    """The noise for the cells of a table.
+    """Make the noise for the cells of a table.
 
     Parameters
     ----------
     mechanism
-        The name of a family that is offered for releases, a mechanism on ``Counts`` or ``Integers``, such as one that
-        ``dc.load`` gives, or a function that makes one from the largest count and the epsilon of a cell, such as a
+        The name of a family that is offered for releases; a mechanism on ``Counts`` or ``Integers``, such as one that
+        ``dc.load`` returns; or a function that makes one from the largest count and the epsilon of a cell, such as a
         design with properties.
-    epsilon
-        Of one cell, for a name; ``sigma2`` instead for a family that takes that, such as the discrete Gaussian.
+    epsilon, sigma2
+        The epsilon of one cell, for a name; sigma2 for a family that takes it, such as the discrete Gaussian.
     bound
-        The largest count, chosen beforehand: larger ones are taken as this one.
+        The largest count, chosen beforehand: larger counts are treated as this one.
     sizes
-        The public size of each cell's group: its count lies between 0 and that.
+        The public size of each cell's group: its count lies between 0 and the size.
     output
-        "signed", "clamped" or "in-range"; without it, in range where there is a largest count, else signed.
+        "signed", "clamped" or "in-range"; by default in range where there is a largest count, else signed.
 
     Examples
     --------
@@ -379,34 +380,35 @@ def cell_noise(
     family = _cell_family(mechanism)
     by_sigma2 = takes_sigma2(mechanism)
     if by_sigma2 != (sigma2 is not None) or by_sigma2 == (epsilon is not None):
-        wanted = f"{arg('sigma2')}, and no epsilon" if by_sigma2 else f"{arg('epsilon')}, and no sigma2"
-        raise InvalidInput(f"{family.written} needs {wanted}.", argument="sigma2" if by_sigma2 else "epsilon")
+        scale = f"{arg('sigma2')}, and no epsilon" if by_sigma2 else f"{arg('epsilon')}, and no sigma2"
+        raise InvalidInput(f"{family.cli_name} needs {scale}.", argument="sigma2" if by_sigma2 else "epsilon")
     if family.unbounded:
-        scale = {"sigma2": sigma2} if by_sigma2 else {"epsilon": epsilon}
-        return _of_mechanism(resolve(family.unbounded)(**scale), limit, known, output)
+        build = resolve(family.unbounded)
+        ready = build(sigma2=sigma2) if by_sigma2 else build(epsilon=epsilon)
+        return _of_mechanism(ready, limit, known, output)
 
     def table(n: int, share: Fraction) -> Mechanism:
         return family.make(Counts(n), epsilon=share)
 
-    return _of_tables(family.written, table, as_fraction(epsilon, "epsilon"), limit, output)
+    return _of_tables(family.cli_name, table, as_fraction(epsilon, "epsilon"), limit, output)
 
 
-def cell_mechanism(written: object) -> str:
-    """The name of a mechanism for cells, however it is written."""
-    return _cell_family(written).written
+def cell_mechanism(name: object) -> str:
+    """Return the standard spelling of the name of a mechanism for cells."""
+    return _cell_family(name).cli_name
 
 
 def takes_sigma2(mechanism: object) -> bool:
-    """Whether this names a mechanism for cells whose noise is scaled by sigma2, not by epsilon."""
+    """Return True if this names a mechanism for cells whose noise is scaled by sigma2 rather than epsilon."""
     return isinstance(mechanism, str) and "sigma2" in _cell_family(mechanism).parameters
 
 
-def _cell_family(written: object) -> Family:
-    return FAMILIES.find(written, "release", "a mechanism for cells, nor a file of one")
+def _cell_family(name: object) -> Family:
+    return FAMILIES.find(name, "release", "a mechanism for cells, nor a file of one")
 
 
 def _read_limit(bound: object, sizes: object) -> tuple[int | IntArray | None, bool]:
-    """The largest count, one or one per cell, and whether it is a public size."""
+    """Return the largest count, one or one for each cell, and whether it is a public size."""
     if bound is not None and sizes is not None:
         raise InvalidInput(f"give {arg('bound')} or {arg('sizes')}, not both: the sizes are bounds already.")
     if sizes is not None:
@@ -424,7 +426,7 @@ def _read_limit(bound: object, sizes: object) -> tuple[int | IntArray | None, bo
 
 
 def _of_mechanism(mechanism: Mechanism, limit: int | IntArray | None, known: bool, output: str | None) -> CellNoise:
-    """One mechanism for all cells, with the outputs it allows."""
+    """Make the noise of one mechanism for all cells, with an output that it allows."""
     behaviour = Behaviour.of(mechanism)
     if behaviour.law is None:
         if limit is not None and not (isinstance(limit, int) and limit == behaviour.largest):
@@ -446,7 +448,7 @@ def _of_mechanism(mechanism: Mechanism, limit: int | IntArray | None, known: boo
     ends = behaviour.clamp
     if limit is None and behaviour.largest < LARGEST_INTEGER:
         limit = behaviour.largest
-    narrow = "in-range" if ends[1] < FREE_ABOVE else "clamped" if ends[0] >= 0 else "signed"
+    narrow = "in-range" if ends[1] < UNCLAMPED_HIGH else "clamped" if ends[0] >= 0 else "signed"
     if output is None:
         output = narrow if limit is None else "in-range"
     if output in OUTPUTS and OUTPUTS.index(output) < OUTPUTS.index(narrow):
@@ -459,7 +461,7 @@ def _of_mechanism(mechanism: Mechanism, limit: int | IntArray | None, known: boo
 def _of_tables(
     name: str, family: TableFamily, epsilon: Fraction, limit: int | IntArray | None, output: str | None
 ) -> CellNoise:
-    """One table for each different size of a group."""
+    """Make the noise of one table for each distinct size of a group."""
     if limit is None:
         raise InvalidInput(f"{name} needs a largest count.", f"Give {arg('bound')} or {arg('sizes')}")
     if output not in (None, "in-range"):
@@ -467,16 +469,16 @@ def _of_tables(
     if isinstance(limit, int):
         refuse_large(limit + 1, limit + 1)
         return CellNoise((family(limit, epsilon),), None, "in-range", 0, limit)
-    distinct, place = np.unique(limit, return_inverse=True)
-    if len(distinct) > MOST_SIZES:
+    distinct, which = np.unique(limit, return_inverse=True)
+    if len(distinct) > MAX_TABLE_SIZES:
         raise Unsupported(
             f"{name} needs a table of its own for each size of a group; there are {len(distinct)} different sizes "
-            f"(at most {MOST_SIZES}).",
+            f"(at most {MAX_TABLE_SIZES}).",
             f"Use geometric, one {arg('bound')} for all, or sizes rounded up to a few.",
         )
     refuse_large(int((distinct + 1).max()), int((distinct + 1).sum()))
-    empty = int(distinct[0] == 0)  # a group of nobody has the count 0, whoever asks
+    empty = int(distinct[0] == 0)  # a group of size 0 has the count 0, without noise
     if empty == len(distinct):
         raise InvalidInput("the sizes of all groups are 0: there is nothing to count.", argument="sizes")
     mechanisms = tuple(family(n, epsilon) for n in distinct[empty:].tolist())
-    return CellNoise(mechanisms, place.reshape(-1) - empty, "in-range", 0, limit, known=True)
+    return CellNoise(mechanisms, which.reshape(-1) - empty, "in-range", 0, limit, known=True)

@@ -1,49 +1,53 @@
-"""What changed between two releases of the same cells, with intervals that cover whatever the truths are.
+"""Changes between two releases of the same cells, with intervals that cover for all true counts.
 
-The noises of two releases are independent. With reports r, r' of truths t, t', the change t' - t exceeds r' - r with
-the law of z - z', or what :mod:`~.margins` says of it where reports are clamped: one convolution for each kind of pair,
-whatever the number of cells. Where noise depends on the count (tables), both counts are enclosed together.
+The noises of two releases are independent. With reports r, r' of truths t, t', the error of the change r' - r has the
+law of z' - z, with the bounds of :mod:`~.margins` where reports are clamped: one convolution for each kind of pair,
+for any number of cells. Where noise depends on the count (tables), both counts are enclosed together.
 
-Counts that were combined over levels come with their own intervals: each is enclosed with half of the probability to
-miss, which holds and is wider than need be.
+Counts that were combined over levels come with intervals: each has half of the probability to miss, so the interval of
+the change is valid and wider than necessary.
 
-Growth is 100 (t'/t - 1) percent. Both counts are enclosed together, each with half of the probability to miss, and
-``t'/t`` is largest where t' is largest and t least. It says something only where t is known well enough: where the
-lower end of its interval is at least half of the released count.
+Growth is 100 (t'/t - 1) percent. Its interval is given for every cell that can have anybody in it, endless where the
+earlier count may be zero: by a test of both reports together (:mod:`~.growth`), or, where noise depends on the count or
+counts were combined, from both counts enclosed together, each with half of the probability to miss.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...exact.laws import Law
 from ...spaces import LARGEST_INTEGER
-from .accuracy import FREE_ABOVE, FREE_BELOW, NO_END, mirrored, quantile
-from .margins import SUPPRESSED, Cells, Combined, Side, exact_sum, noise_above
+from .accuracy import NO_END, UNCLAMPED_HIGH, UNCLAMPED_LOW, mirrored, quantile
+from .growth import ratio_ends
+from .margins import SUPPRESSED, Combined, NoisySide, ReleasedCells, exact_sum, noise_above
 
-#: Percentages are doubles: their ends are moved outward by this part of what they were worked out from.
-_OUTWARD = 1e-14
+#: Relative amount by which the ends of percentages, which are doubles, are moved outward.
+_OUTWARD_SLACK = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """Later less earlier, for every cell.
+    """The changes of all cells: later minus earlier.
 
     Attributes
     ----------
     difference
-        Of the released counts; 0 where one of them is suppressed.
+        The difference of the released counts; 0 where one of them is suppressed.
     low, high
-        The interval of the true difference: -:data:`~.accuracy.NO_END` and :data:`~.accuracy.NO_END` where it has no
-        end, because a count may lie beyond its bound.
+        The interval of the true difference; ± :data:`~.accuracy.NO_END` where it has no end, because a count may lie
+        beyond its bound.
     growth, growth_low, growth_high
-        In percent of the earlier count: NaN where it is undetermined, infinity where there is no upper end.
-    seen
-        Whether both counts are released. Of the others nothing is said.
+        The growth in percent of the earlier count: its estimate, which is NaN where the earlier released count is not
+        positive, and its interval, with infinity for a missing upper end. All are NaN where the earlier count is known
+        to be zero.
+    comparable
+        True where both counts are released; the other entries have no meaning.
     """
 
     difference: IntArray | FloatArray
@@ -52,95 +56,110 @@ class Changes:
     growth: FloatArray
     growth_low: FloatArray
     growth_high: FloatArray
-    seen: BoolArray
+    comparable: BoolArray
 
     @property
     def determined(self) -> BoolArray:
-        """Where growth says something."""
-        return np.asarray(self.seen & ~np.isnan(self.growth))
+        """Mask of the cells whose growth has an interval: all but those whose earlier count is known to be zero."""
+        return np.asarray(self.comparable & ~np.isnan(self.growth_low))
 
     @property
     def beyond_noise(self) -> BoolArray:
-        """Where the interval excludes 0: the counts differ by more than the noise explains."""
-        return np.asarray(self.seen & ((self.low > 0) | (self.high < 0)))
+        """Mask of the cells whose interval excludes 0: the noise alone does not explain the difference."""
+        return np.asarray(self.comparable & ((self.low > 0) | (self.high < 0)))
 
 
-def changes(earlier: Cells, later: Cells, level: Fraction) -> Changes:
-    """The change of every cell between two releases of the same cells.
+class Growth(NamedTuple):
+    """Growth in percent, and the ends of its intervals."""
+
+    growth: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def changes(earlier: ReleasedCells, later: ReleasedCells, coverage: Fraction, *, growth: bool = True) -> Changes:
+    """Return the change of every cell between two releases of the same cells.
 
     Parameters
     ----------
     earlier, later
         The cells of both, in the same order.
-    level
-        How often each interval covers, at least, whatever the truths are.
+    coverage
+        The coverage of each interval.
+    growth
+        Whether to work out growth too.
 
     Examples
     --------
     >>> from discreet.release.noise.cells import cell_noise
     >>> noise = cell_noise("geometric", epsilon=1)
-    >>> found = changes(Cells([50, 3], noise, None), Cells([60, 9], noise, None), Fraction(19, 20))
-    >>> found.difference.tolist(), found.low.tolist(), found.high.tolist()
+    >>> change = changes(ReleasedCells([50, 3], noise, None), ReleasedCells([60, 9], noise, None), Fraction(19, 20))
+    >>> change.difference.tolist(), change.low.tolist(), change.high.tolist()
     ([10, 6], [6, 2], [14, 10])
-    >>> found.growth.round(1).tolist(), found.growth_low.round(1).tolist(), found.growth_high.round(1).tolist()
-    ([20.0, nan], [3.7, nan], [39.1, nan])
+    >>> change.growth.round(1).tolist(), change.growth_low.round(1).tolist(), change.growth_high.round(1).tolist()
+    ([20.0, 200.0], [11.5, 40.0], [29.2, inf])
     """
-    seen = _released(earlier) & _released(later)
-    share = (1 - level) / 2
+    comparable = _released(earlier) & _released(later)
+    share = (1 - coverage) / 2
+    first, second = _enclosed(earlier, 1 - share), _enclosed(later, 1 - share)
     if earlier.noise.shift_law is None or later.noise.shift_law is None:
-        first, second = _enclosed(earlier, 1 - share), _enclosed(later, 1 - share)
-        low = np.where(first[1] == NO_END, -NO_END, second[0] - first[1])
-        high = np.where(second[1] == NO_END, NO_END, second[1] - first[0])
+        low = np.where(first.high == NO_END, -NO_END, second.low - first.high)
+        high = np.where(second.high == NO_END, NO_END, second.high - first.low)
     else:
         below, high = _upper_each(earlier, later, share), _upper_each(later, earlier, share)
         low = np.where(below == NO_END, -NO_END, -below)
-    difference = np.where(seen, _counts(later) - _counts(earlier), 0)
-    return Changes(difference, low, high, *_growth(earlier, later, 1 - share, seen), seen)
+    difference = np.where(comparable, second.counts - first.counts, 0)
+    if not growth:
+        rates = _unknown_growth(comparable)
+    elif earlier.noise.shift_law is None or later.noise.shift_law is None:
+        rates = _growth_between(first, second, comparable)
+    else:
+        rates = _growth_by_test(earlier, later, comparable, share)
+    return Changes(difference, low, high, *rates, comparable)
 
 
-@dataclass(frozen=True, eq=False)
-class Enclosed:
-    """Counts that come with intervals of their own, such as those combined over levels: counts, and both ends."""
+class EnclosedCounts(NamedTuple):
+    """Counts with given intervals, such as those combined over levels."""
 
-    counts: FloatArray
+    counts: IntArray | FloatArray
     low: IntArray
     high: IntArray
 
 
-def enclosed_changes(earlier: Enclosed, later: Enclosed) -> Changes:
-    """The change of every count between two releases, from intervals that each miss half as often as these may.
+def enclosed_changes(earlier: EnclosedCounts, later: EnclosedCounts, *, growth: bool = True) -> Changes:
+    """Return the change of every count, from intervals that each have half of the probability to miss.
 
     Examples
     --------
-    >>> before = Enclosed(np.array([100.25]), np.array([98]), np.array([102]))
-    >>> after = Enclosed(np.array([150.75]), np.array([148]), np.array([153]))
-    >>> found = enclosed_changes(before, after)
-    >>> found.difference.tolist(), found.low.tolist(), found.high.tolist(), found.growth_low.round(1).tolist()
+    >>> before = EnclosedCounts(np.array([100.25]), np.array([98]), np.array([102]))
+    >>> after = EnclosedCounts(np.array([150.75]), np.array([148]), np.array([153]))
+    >>> change = enclosed_changes(before, after)
+    >>> change.difference.tolist(), change.low.tolist(), change.high.tolist(), change.growth_low.round(1).tolist()
     ([50.5], [46], [55], [45.1])
     """
-    seen = np.ones(earlier.counts.shape, dtype=bool)
-    growth = _growth_between((earlier.counts, earlier.low, earlier.high), (later.counts, later.low, later.high), seen)
-    # counts have three decimals; what doubles add to a difference is far below
+    comparable = np.ones(earlier.counts.shape, dtype=bool)
+    rates = _growth_between(earlier, later, comparable) if growth else _unknown_growth(comparable)
+    # counts have three decimals; the rounding error of doubles is far smaller
     difference = np.round(later.counts - earlier.counts, 9)
-    return Changes(difference, later.low - earlier.high, later.high - earlier.low, *growth, seen)
+    return Changes(difference, later.low - earlier.high, later.high - earlier.low, *rates, comparable)
 
 
-def total_change(earlier: Cells, later: Cells, chosen: BoolArray, level: Fraction) -> Combined | None:
-    """The change of the sum of the chosen cells; None where one of them is suppressed.
+def total_change(earlier: ReleasedCells, later: ReleasedCells, which: BoolArray, coverage: Fraction) -> Combined | None:
+    """Return the change of the sum of the chosen cells, or None if one of them is suppressed.
 
     Examples
     --------
     >>> from discreet.release.noise.cells import cell_noise
     >>> noise = cell_noise("geometric", epsilon=1)
-    >>> before, after = Cells([50, 30], noise, None), Cells([60, 39], noise, None)
-    >>> found = total_change(before, after, np.full(2, True), Fraction(9, 10))
-    >>> found.estimate, found.low, found.high
+    >>> before, after = ReleasedCells([50, 30], noise, None), ReleasedCells([60, 39], noise, None)
+    >>> change = total_change(before, after, np.full(2, True), Fraction(9, 10))
+    >>> change.estimate, change.low, change.high
     (19, 15, 23)
     """
-    if not (_released(earlier) & _released(later))[chosen].all():
+    if not (_released(earlier) & _released(later))[which].all():
         return None
-    share = (1 - level) / 2
-    plus, minus = chosen & ~later.empty, chosen & ~earlier.empty
+    share = (1 - coverage) / 2
+    plus, minus = which & ~later.empty, which & ~earlier.empty
     below = _upper_sum(earlier, minus, later, plus, share)
     figures = [cells.noise.figures(cells.reported.size) for cells in (later, earlier)]
     spread = [(one[0][mask] ** 2).sum() for one, mask in zip(figures, (plus, minus), strict=True)]
@@ -148,7 +167,7 @@ def total_change(earlier: Cells, later: Cells, chosen: BoolArray, level: Fractio
         exact_sum(later.reported[plus]) - exact_sum(earlier.reported[minus]),
         None if below is None else -below,
         _upper_sum(later, plus, earlier, minus, share),
-        level,
+        coverage,
         float(np.sqrt(sum(spread))),
         float(figures[0][1][plus].sum() - figures[1][2][minus].sum()),
         float(figures[0][2][plus].sum() - figures[1][1][minus].sum()),
@@ -160,95 +179,123 @@ def total_change(earlier: Cells, later: Cells, chosen: BoolArray, level: Fractio
 # ------------------------------------------------------------------------------------------------ each cell
 
 
-def _released(cells: Cells) -> BoolArray:
+def _released(cells: ReleasedCells) -> BoolArray:
+    """Return a mask of the cells that are not suppressed."""
     if cells.status is None:
         return np.ones(cells.reported.shape, dtype=bool)
     return np.asarray(cells.status != SUPPRESSED)
 
 
-def _counts(cells: Cells) -> IntArray:
+def _counts(cells: ReleasedCells) -> IntArray:
+    """Return the reported counts, 0 for cells that cannot have anybody in them."""
     return np.where(cells.empty, 0, cells.reported)
 
 
-def _enclosed(cells: Cells, level: Fraction) -> tuple[IntArray, IntArray]:
-    low, high = cells.noise.intervals(cells.reported, level)
-    return np.where(cells.empty, 0, low), np.where(cells.empty, 0, high)
+def _enclosed(cells: ReleasedCells, coverage: Fraction) -> EnclosedCounts:
+    """Return the reported counts with their intervals, all 0 for cells that cannot have anybody in them."""
+    low, high = cells.noise.intervals(cells.reported, coverage)
+    return EnclosedCounts(_counts(cells), np.where(cells.empty, 0, low), np.where(cells.empty, 0, high))
 
 
-def _upper_each(plus: Cells, minus: Cells, share: Fraction) -> IntArray:
-    """What true plus less true minus exceeds with probability at most ``share``, for each pair of cells."""
+def _upper_each(plus: ReleasedCells, minus: ReleasedCells, share: Fraction) -> IntArray:
+    """Return for each pair of cells a bound that true plus - true minus exceeds with probability at most ``share``."""
     up, down = plus.noise.shift_law, minus.noise.shift_law
     assert up is not None and down is not None
     kinds = np.stack(
         [
             ~plus.empty,
-            plus.above < FREE_ABOVE,
+            plus.above < UNCLAMPED_HIGH,
             plus.reported >= plus.above,
             ~minus.empty,
             minus.reported <= minus.below,
         ]
     ).astype(np.int64)
     codes = (kinds * (1 << np.arange(len(kinds)))[:, None]).sum(axis=0)
-    found = _counts(plus) - _counts(minus)
+    bound = _counts(plus) - _counts(minus)
     for code in np.unique(codes).tolist():
-        own, topped, at_top, other, at_bottom = (bool(code >> bit & 1) for bit in range(len(kinds)))
+        plus_noisy, topped, at_top, minus_noisy, at_bottom = (bool(code >> bit & 1) for bit in range(len(kinds)))
         sides = (
-            Side(up, int(own), topped, int(own and at_top)),
-            Side(down, int(other), minus.below > FREE_BELOW, int(other and at_bottom)),
+            NoisySide(up, int(plus_noisy), topped, int(plus_noisy and at_top)),
+            NoisySide(down, int(minus_noisy), minus.below > UNCLAMPED_LOW, int(minus_noisy and at_bottom)),
         )
-        found = np.where(codes == code, found + noise_above(*sides, share), found)
-    found = np.where(plus.largest < LARGEST_INTEGER, np.minimum(found, plus.largest), found)
-    found = np.where(minus.largest < LARGEST_INTEGER, np.maximum(found, -minus.largest), found)
-    return np.where(_may_be_beyond(plus, up, share), NO_END, found)
+        bound = np.where(codes == code, bound + noise_above(*sides, share), bound)
+    bound = np.where(plus.largest < LARGEST_INTEGER, np.minimum(bound, plus.largest), bound)
+    bound = np.where(minus.largest < LARGEST_INTEGER, np.maximum(bound, -minus.largest), bound)
+    return np.where(_may_be_beyond(plus, up, share), NO_END, bound)
 
 
-def _may_be_beyond(cells: Cells, law: Law, share: Fraction) -> BoolArray:
-    """Where a count beyond its bound could be reported so: it has no upper end then."""
+def _may_be_beyond(cells: ReleasedCells, law: Law, share: Fraction) -> BoolArray:
+    """Return a mask of the cells whose true count may exceed their bound, so that it has no upper end."""
     near = quantile(mirrored(law), share)
     return np.asarray(~cells.empty & cells.bounded & (cells.reported >= cells.largest - near))
 
 
-def _growth(
-    earlier: Cells, later: Cells, level: Fraction, seen: BoolArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    first, second = ((_counts(cells), *_enclosed(cells, level)) for cells in (earlier, later))
-    return _growth_between(first, second, seen)
+def _growth_by_test(earlier: ReleasedCells, later: ReleasedCells, comparable: BoolArray, share: Fraction) -> Growth:
+    """Return the growth of cells with the same noise for every truth, by one test of both reports together."""
+    before, after = earlier.noise.shift_law, later.noise.shift_law
+    assert before is not None and after is not None
+    low, high = ratio_ends(earlier.reported, later.reported, before, after, share)
+    earlier_top, earlier_bottom = _at_clamps(earlier)
+    later_top, later_bottom = _at_clamps(later)
+    low = np.where(later_bottom | earlier_top | _may_be_beyond(earlier, before, share), 0.0, low)
+    high = np.where(earlier_bottom | later_top | _may_be_beyond(later, after, share), np.inf, high)
+    low, high = np.where(later.empty, 0.0, low), np.where(later.empty, 0.0, high)
+    return _percent(_counts(earlier), _counts(later), low, high, comparable & ~earlier.empty)
 
 
-#: Counts, and the lower and upper ends of their intervals.
-_Ends = tuple[IntArray | FloatArray, IntArray, IntArray]
+def _at_clamps(cells: ReleasedCells) -> tuple[BoolArray, BoolArray]:
+    """Return masks of the reports at their upper and lower clamps: the report without a clamp may be beyond."""
+    top = (cells.above < UNCLAMPED_HIGH) & (cells.reported >= cells.above)
+    return np.asarray(top), np.asarray((cells.below > UNCLAMPED_LOW) & (cells.reported <= cells.below))
 
 
-def _growth_between(earlier: _Ends, later: _Ends, seen: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _growth_between(earlier: EnclosedCounts, later: EnclosedCounts, comparable: BoolArray) -> Growth:
+    """Return the growth from intervals of both counts: t'/t is largest where t' is largest and t least."""
     (before, first, last), (after, least, most) = earlier, later
-    known = seen & (first > 0) & (2 * first >= before)
-    # exact to the last digit or two, so that a tiny step outward keeps the ends on the safe side
-    base, ends = (np.where(known, values, 1).astype(float) for values in (first, last))
-    growth = 100.0 * after / np.where(known, before, 1) - 100.0
-    low, high = 100.0 * least / ends * (1 - _OUTWARD), 100.0 * most / base * (1 + _OUTWARD)
-    low = np.where(last == NO_END, -100.0, np.maximum(low - 100.0 * (1 + _OUTWARD), -100.0))
-    high = np.where(most == NO_END, np.inf, high - 100.0 * (1 - _OUTWARD))
-    growth, low, high = (np.where(known, values, np.nan) for values in (growth, low, high))
-    return growth, low, high
+    enclosed = (last > 0) & (last < NO_END)
+    low = np.where(enclosed, np.maximum(least, 0) / np.where(enclosed, last, 1), 0.0)
+    ended = (first > 0) & (most < NO_END)
+    high = np.where(ended, most / np.where(ended, first, 1), np.inf)
+    return _percent(before, after, low, high, comparable & (last > 0))
+
+
+def _percent(
+    before: IntArray | FloatArray, after: IntArray | FloatArray, low: FloatArray, high: FloatArray, known: BoolArray
+) -> Growth:
+    """Return growth and its ends in percent; NaN where the earlier count is known to be zero."""
+    positive = known & (before > 0)
+    growth = np.where(positive, 100.0 * after / np.where(positive, before, 1) - 100.0, np.nan)
+    # ratios are doubles, so a tiny step outward keeps the ends on the safe side
+    low = np.maximum(100.0 * low * (1 - _OUTWARD_SLACK) - 100.0 * (1 + _OUTWARD_SLACK), -100.0)
+    high = 100.0 * high * (1 + _OUTWARD_SLACK) - 100.0 * (1 - _OUTWARD_SLACK)
+    return Growth(growth, *(np.where(known, ends, np.nan) for ends in (low, high)))
+
+
+def _unknown_growth(comparable: BoolArray) -> Growth:
+    """Return growth that was not worked out."""
+    unknown = np.full(comparable.shape, np.nan)
+    return Growth(unknown, unknown, unknown)
 
 
 # ------------------------------------------------------------------------------------------------ sums
 
 
-def _upper_sum(plus: Cells, chosen: BoolArray, minus: Cells, taken: BoolArray, share: Fraction) -> int | None:
-    """What the true sum of the plus cells less that of the minus cells exceeds with probability at most ``share``."""
+def _upper_sum(
+    plus: ReleasedCells, chosen: BoolArray, minus: ReleasedCells, subtracted: BoolArray, share: Fraction
+) -> int | None:
+    """Return a bound that the true plus sum - minus sum exceeds with probability at most ``share``, or None."""
     up, down = plus.noise.shift_law, minus.noise.shift_law
     if up is None or down is None:
-        count = int(chosen.sum() + taken.sum())
-        level = 1 - 2 * share / max(count, 1)
-        high, low = plus.noise.intervals(plus.reported, level)[1], minus.noise.intervals(minus.reported, level)[0]
-        return None if (high[chosen] == NO_END).any() else exact_sum(high[chosen]) - exact_sum(low[taken])
+        count = int(chosen.sum() + subtracted.sum())
+        coverage = 1 - 2 * share / max(count, 1)
+        high, low = plus.noise.intervals(plus.reported, coverage)[1], minus.noise.intervals(minus.reported, coverage)[0]
+        return None if (high[chosen] == NO_END).any() else exact_sum(high[chosen]) - exact_sum(low[subtracted])
     if (chosen & _may_be_beyond(plus, up, share)).any():
         return None
-    topped = bool((plus.above[chosen] < FREE_ABOVE).any())
+    topped = bool((plus.above[chosen] < UNCLAMPED_HIGH).any())
     at_top, at_bottom = plus.reported >= plus.above, minus.reported <= minus.below
     sides = (
-        Side(up, int(chosen.sum()), topped, int((chosen & at_top).sum())),
-        Side(down, int(taken.sum()), minus.below > FREE_BELOW, int((taken & at_bottom).sum())),
+        NoisySide(up, int(chosen.sum()), topped, int((chosen & at_top).sum())),
+        NoisySide(down, int(subtracted.sum()), minus.below > UNCLAMPED_LOW, int((subtracted & at_bottom).sum())),
     )
-    return exact_sum(plus.reported[chosen]) - exact_sum(minus.reported[taken]) + noise_above(*sides, share)
+    return exact_sum(plus.reported[chosen]) - exact_sum(minus.reported[subtracted]) + noise_above(*sides, share)

@@ -1,12 +1,11 @@
-"""The noise of groups not known in advance: bounded noise that names a group where it lifts its count above D.
+"""Noise for groups that are not known in advance: a group is named if its noisy count exceeds the threshold D.
 
 The first measure of a table names its groups (:mod:`discreet.privacy.partition_selection` has the law and the proof).
 Further measures have ordinary geometric noise and are drawn for named groups alone.
 
-A count that was published has been selected. What is said of it is conditional on that: given that the group was named,
-the interval of a report contains the true count at least as often as the level says, whatever the true count is. One
-interval always contains it: noise never exceeds D, and a group of nobody is never named, so that
-``max(1, y - D) <= n <= y + D``.
+Published counts are selected by their size, so every statement about them is conditional: for any true count, given
+that the group was named, the interval has at least the stated coverage. One interval always contains the true count n
+of a report y: noise never exceeds D and an empty group is never named, so ``max(1, y - D) <= n <= y + D``.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ from .accuracy import NO_END, Accuracy, Expected, read_level
 from .cells import CellNoise
 
 #: The family of the noise that names groups.
-FAMILY = "bounded_geometric"
+NAMING_FAMILY = "bounded_geometric"
 
 
 @dataclass(frozen=True, eq=False)
 class SelectedAccuracy(Accuracy):
-    """What is known of selected counts: beside the interval at the level, one that always contains the true count.
+    """The accuracy of selected counts, with a second interval that always contains the true count.
 
     Attributes
     ----------
     certain_low, certain_high
-        The ends of that interval; ``certain_high`` is ``NO_END`` for a measure whose noise has no end.
+        The ends of that interval; ``certain_high`` is ``NO_END`` for a measure with unbounded noise.
     """
 
     certain_low: IntArray
@@ -52,16 +51,16 @@ class SelectedAccuracy(Accuracy):
 
 @dataclass(frozen=True)
 class ExpectedSelected(Expected):
-    """What can be said of published counts before the data is read: those of groups that are named.
+    """The accuracy of the counts of named groups that is known before the data is read.
 
     Attributes
     ----------
     reach
-        D: what the noise of the count that names a group never exceeds, and its largest bias.
+        D, the largest noise and the largest bias of the count that names a group.
     half_width_when_unbiased
-        The same as ``half_width``, for groups of 2D + 1 or more, whose counts are unbiased.
+        The half-width for groups of 2D + 1 or more, whose counts are unbiased.
     half_width_of_others
-        The same for the further measures of a table; None where there are none.
+        The half-width for the further measures of a table; None without further measures.
     """
 
     reach: int
@@ -70,7 +69,7 @@ class ExpectedSelected(Expected):
 
     @property
     def how_often(self) -> str:
-        if self.half_width_of_others is not None:  # their noise has no end
+        if self.half_width_of_others is not None:  # their noise is unbounded
             return super().how_often
         return (
             f"at most; ± {self.half_width_when_unbiased:,}, {percent(self.level, 6)} of the time, in groups of "
@@ -79,33 +78,33 @@ class ExpectedSelected(Expected):
 
     def __str__(self) -> str:
         often = f"{percent(self.level, 6)} of the time"
-        said = (
+        sentence = (
             f"the noise of a published count never exceeds ± {self.reach:,}; in groups of fewer than "
             f"{2 * self.reach + 1:,} counts are too high on average, by at most {self.reach:,}; in larger ones they "
             f"are unbiased, noise ± {self.half_width_when_unbiased:,}, {often}"
         )
         if self.half_width_of_others is None:
-            return said
-        return f"{said}; further measures: noise ± {self.half_width_of_others:,}, {often}"
+            return sentence
+        return f"{sentence}; further measures: noise ± {self.half_width_of_others:,}, {often}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DiscoveredNoise(CellNoise):
-    """What is done to the cells of groups that are not known. Made by :func:`discovered_noise`.
+    """The noise of the cells of discovered groups. Made by :func:`discovered_noise`.
 
     Attributes
     ----------
     measures
-        How many counts each group has; the first names it. The others have the second mechanism.
+        Number of counts of each group; the first names it, the others have the second mechanism.
     """
 
     measures: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        plain = (self.output, self.low, self.which, self.high, self.known) == ("clamped", 0, None, None, False)
+        unbounded = (self.output, self.low, self.which, self.high, self.known) == ("clamped", 0, None, None, False)
         families = [mechanism.family for mechanism in self.mechanisms]
-        if not plain or families != [FAMILY, "two_sided_geometric"][: min(self.measures, 2)]:
+        if not unbounded or families != [NAMING_FAMILY, "two_sided_geometric"][: min(self.measures, 2)]:
             raise InvalidInput(
                 "this is not the noise of groups that are discovered: bounded geometric noise for the first measure, "
                 "geometric noise for the others.",
@@ -114,7 +113,7 @@ class DiscoveredNoise(CellNoise):
 
     @property
     def naming(self) -> Mechanism:
-        """The mechanism that decides whether a group is named, and gives its first count."""
+        """The mechanism of the first count of a group, which decides whether the group is named."""
         return self.mechanisms[0]
 
     @cached_property
@@ -125,7 +124,7 @@ class DiscoveredNoise(CellNoise):
 
     @property
     def reach(self) -> int:
-        """D: only noisy counts above it are published."""
+        """D, the threshold: only noisy counts above it are published."""
         return self.law.high
 
     @property
@@ -142,24 +141,24 @@ class DiscoveredNoise(CellNoise):
         return CellNoise(self.mechanisms[1:], None, "clamped", 0) if self.measures > 1 else None
 
     def charges(self, sensitivity: int, draws: int, epsilon: Fraction) -> list[tuple[Privacy, int]]:
-        """What one unit pays: so many draws that may name a group, and the other counts it can move.
+        """Return the losses of one unit: its draws that may name a group, and the other counts that it can move.
 
-        ``epsilon`` is the part of each draw. Its noise has no more: ``e^-epsilon <= alpha``.
+        ``epsilon`` is the part of each draw, an upper bound of the epsilon of its noise: ``e^-epsilon <= alpha``.
         """
-        paid = [(Privacy(epsilon=epsilon, delta=self.delta), draws)]
-        return [*paid, (Privacy(epsilon=epsilon), sensitivity - draws)] if sensitivity > draws else paid
+        naming = [(Privacy(epsilon=epsilon, delta=self.delta), draws)]
+        return [*naming, (Privacy(epsilon=epsilon), sensitivity - draws)] if sensitivity > draws else naming
 
     # ---------------------------------------------------------------- drawing
 
     def name_groups(self, counts: IntArray, bits: Bits) -> tuple[IntArray, IntArray]:
-        """Which groups are named, and their noisy counts; the true ones are not kept.
+        """Return the indices of the named groups and their noisy counts; true counts are not kept.
 
         Parameters
         ----------
         counts
             The true counts, a row for each group and a column for each measure.
         bits
-            Where randomness comes from.
+            The source of randomness.
         """
         first = CellNoise((self.naming,)).draw(counts[:, 0], bits)
         named = np.flatnonzero(first > self.reach)
@@ -172,34 +171,33 @@ class DiscoveredNoise(CellNoise):
     # ---------------------------------------------------------------- accuracy
 
     def accuracy(self, reported: object, level: object = Fraction(19, 20)) -> SelectedAccuracy:
-        share, reports = read_level(level), self._flat(reported)
-        low, high = self.intervals(reports, share)
+        coverage, reports = read_level(level), self._flat(reported)
+        low, high = self.intervals(reports, coverage)
         certain_low, certain_high = np.zeros(reports.size, np.int64), np.full(reports.size, NO_END)
         first = slice(None, None, self.measures)
         certain_low[first] = np.maximum(1, reports[first] - self.reach)
         certain_high[first] = reports[first] + self.reach
-        return SelectedAccuracy(share, low, high, *self.figures(reports.size), certain_low, certain_high)
+        return SelectedAccuracy(coverage, low, high, *self.figures(reports.size), certain_low, certain_high)
 
-    def intervals(self, reported: object, level: Fraction) -> tuple[IntArray, IntArray]:
-        """Intervals that contain the true count of a named group at least this often, given that it was named."""
+    def intervals(self, reported: object, coverage: Fraction) -> tuple[IntArray, IntArray]:
+        """Return intervals with this coverage for the true counts of named groups, given that they were named."""
         reports = self._flat(reported).reshape(-1, self.measures)
         low, high = np.zeros(reports.shape, np.int64), np.zeros(reports.shape, np.int64)
-        least, most = conditional_intervals(self.law, level)
-        first, last = self.reach + 1, 3 * self.reach + 1  # from the last on everything is shifted
-        place = np.clip(reports[:, 0], first, last)
-        low[:, 0] = least[place - first] + reports[:, 0] - place
-        high[:, 0] = most[place - first] + reports[:, 0] - place
+        least, most = conditional_intervals(self.law, coverage)
+        first, last = self.reach + 1, 3 * self.reach + 1  # from the last on, intervals are shifted
+        listed = np.clip(reports[:, 0], first, last)
+        low[:, 0] = least[listed - first] + reports[:, 0] - listed
+        high[:, 0] = most[listed - first] + reports[:, 0] - listed
         if self._further is not None:
-            others = self._further.intervals(np.ascontiguousarray(reports[:, 1:]), level)
+            others = self._further.intervals(np.ascontiguousarray(reports[:, 1:]), coverage)
             low[:, 1:], high[:, 1:] = (one.reshape(-1, self.measures - 1) for one in others)
         return low.reshape(-1), high.reshape(-1)
 
     def figures(self, size: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Of each cell: the largest sd, the least and the largest bias, the least probability of the truth.
+        """Return for each cell the largest sd, least and largest bias and least probability of the truth.
 
-        Given that its group is named, the count of one person is D + 1, so that it is D too high; from 2D + 1 on a
-        group is always named, and its count unbiased. The noise has a log-concave law: cutting it off makes its
-        variance smaller.
+        Given that it is named, a group of one person has the count D + 1, which is D too high. A group of 2D + 1 or
+        more is always named, and its count is unbiased. The noise is log-concave, so truncation reduces its variance.
         """
         figures = np.zeros((4, size // self.measures, self.measures))
         sd, _, _, _ = CellNoise((self.naming,)).figures(1)
@@ -209,17 +207,17 @@ class DiscoveredNoise(CellNoise):
         return tuple(figures.reshape(4, -1))  # type: ignore[return-value]
 
     def expected(self, level: object = Fraction(19, 20)) -> ExpectedSelected:
-        """The worst case over the true counts of groups that are named, given that they are.
+        """Return the worst case over the true counts of named groups, given that they are named.
 
-        It is a group of one person: given that it is named, its count is D + 1, and so D too high. From 2D + 1 on
-        groups are always named, and their counts have the noise as it is.
+        It is a group of one person: given that it is named, its count is D + 1, which is D too high. Groups of 2D + 1
+        or more are always named, and their counts have the noise without selection.
         """
-        share, sizes = read_level(level), CellNoise(self.mechanisms[:1]).expected(level)
+        coverage, unselected = read_level(level), CellNoise(self.mechanisms[:1]).expected(level)
         sd, bias_low, bias_high, exact = self.figures(self.measures)
         other = None if self._further is None else self._further.expected(level).half_width
         return ExpectedSelected(
-            share, max(self.reach, other or 0), float(sd.max()), float(bias_low.min()), float(bias_high.max()),
-            float(exact.min()), self.reach, sizes.half_width, other,
+            coverage, max(self.reach, other or 0), float(sd.max()), float(bias_low.min()), float(bias_high.max()),
+            float(exact.min()), self.reach, unselected.half_width, other,
         )  # fmt: skip
 
     # ---------------------------------------------------------------- files
@@ -229,17 +227,17 @@ class DiscoveredNoise(CellNoise):
 
     @classmethod
     def from_json(cls, description: Mapping[str, object]) -> DiscoveredNoise:
-        plain = CellNoise.from_json(description)
+        noise = CellNoise.from_json(description)
         measures = description.get("measures")
         if type(measures) is not int or measures < 1:
             raise InvalidInput("the noise of discovered groups says for how many measures it is.", argument="measures")
-        if plain.which is not None or len(plain.mechanisms) != min(measures, 2):
+        if noise.which is not None or len(noise.mechanisms) != min(measures, 2):
             raise InvalidInput("discovered groups have one noise, and further measures another.", argument="mechanisms")
-        return cls(plain.mechanisms, plain.which, plain.output, plain.low, plain.high, plain.known, measures)
+        return cls(noise.mechanisms, noise.which, noise.output, noise.low, noise.high, noise.known, measures)
 
 
 def discovered_noise(epsilon: Fraction, delta: Fraction, draws: int, measures: int) -> DiscoveredNoise:
-    """The noise with which so many draws of one unit have this delta together, and each of them this epsilon.
+    """Make the noise with which each draw has this epsilon and all draws of one unit together have this delta.
 
     >>> discovered_noise(Fraction(1, 5), Fraction(1, 10**8), draws=5, measures=1).reach
     89
@@ -251,31 +249,31 @@ def discovered_noise(epsilon: Fraction, delta: Fraction, draws: int, measures: i
     return DiscoveredNoise(tuple(mechanisms), None, "clamped", 0, None, False, measures)
 
 
-def conditional_intervals(law: Finite, level: Fraction) -> tuple[IntArray, IntArray]:
-    """The intervals of the reports y = D+1..3D+1, given that the group is named; those of larger y are shifted.
+def conditional_intervals(law: Finite, coverage: Fraction) -> tuple[IntArray, IntArray]:
+    """Return the intervals of the reports y = D+1..3D+1, given that the group is named.
 
-    A true count n is reported as Y with the law of n + Z, given that it is above D. It belongs to the interval of y if
-    neither P(Y >= y) nor P(Y <= y) is (1 - level)/2 or less. The first grows with n and the second falls, as the noise
-    is log-concave, so that these are the numbers from one to another. Decided in whole numbers.
+    The report Y of a true count n has the law of n + Z, given that it is above D. The interval of y contains n if both
+    P(Y >= y) and P(Y <= y) exceed (1 - coverage)/2. The noise is log-concave, so the first grows with n, the second
+    falls, and these n form a range. The decision is exact, in integers.
     """
-    reach, share = law.high, (1 - level) / 2
+    reach, share = law.high, (1 - coverage) / 2
     tails = [0]
-    for weight in law.weights:  # symmetric: sums from below are sums from above
+    for weight in law.weights:  # the law is symmetric, so sums from below are sums from above
         tails.append(tails[-1] + weight)
 
     def at_least(z: int) -> int:
-        """The weight of Z >= z."""
+        """Return the weight of Z >= z."""
         return tails[min(max(reach - z + 1, 0), 2 * reach + 1)]
 
-    def more_than_share(part: int, n: int) -> bool:
+    def exceeds_share(part: int, n: int) -> bool:
         return part * share.denominator > at_least(reach + 1 - n) * share.numerator
 
     low, high = [], []
     least = most = 1
     for y in range(reach + 1, 3 * reach + 2):
-        while not more_than_share(at_least(y - least), least):
+        while not exceeds_share(at_least(y - least), least):
             least += 1
-        while more_than_share(at_least(reach - most) - at_least(y - most), most + 1):
+        while exceeds_share(at_least(reach - most) - at_least(y - most), most + 1):
             most += 1
         low.append(least)
         high.append(most)

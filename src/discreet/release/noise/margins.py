@@ -1,17 +1,17 @@
-"""Totals, differences and percentages of released cells, with intervals that cover whatever the truths are.
+"""Totals, differences and percentages of released cells, with intervals that cover for all true counts.
 
 The cells of a table are drawn independently, so the error of a total is a sum of independent noises, far smaller than
-the sum of the cells' own errors. Where reports are clamped the error depends on the truths, and only inequalities hold
-for all of them. With the report r = clip(t + z) of a truth t,
+the sum of the errors of the cells. Where reports are clamped the error depends on the truths, and only inequalities
+hold for all of them. With the report r = clip(t + z) of a truth t,
 
     t <= r - z   unless r is the upper clamp, where t <= r;      t >= r - z   unless r is the lower clamp, where t >= 0,
 
-so that for a total R of reports, of which some lie at the upper clamp,
+so for a total R of reports, of which some lie at the upper clamp,
 
     T <= R + sum of max(-z, 0),    and    T <= R - sum of z + sum of max(z, 0) over the cells at the upper clamp.
 
-The first is short when nearly all cells are clamped, the second when hardly any is. Both are worked out, each with its
-part of the probability to miss, and the smaller counts. Lower ends mirror this.
+The first is short when nearly all cells are clamped, the second when hardly any is. Both are computed, each with a part
+of the probability to miss, and the smaller is used. Lower ends mirror this.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ from ...exact.laws import Law
 from ...exact.rationals import float_down, float_up
 from ...spaces import LARGEST_INTEGER
 from ...wording import percent
-from .accuracy import FREE_ABOVE, FREE_BELOW, NO_END, mirrored, quantile, read_level
+from .accuracy import NO_END, UNCLAMPED_HIGH, UNCLAMPED_LOW, mirrored, quantile, read_level
 from .cells import CellNoise
-from .sums import Part, sum_quantile
+from .sums import SumTerms, sum_quantile
 
 Mask = BoolArray
 
-#: The status of a cell that cannot have anybody in it, and of one that was withheld.
-STRUCTURAL_ZERO, SUPPRESSED = "M", "Q"
+#: The status of a structural zero, and of a suppressed cell.
+IMPOSSIBLE, SUPPRESSED = "M", "Q"
 
 
 @dataclass(frozen=True)
 class Combined:
-    """A figure worked out from released cells.
+    """A figure computed from released cells, with its interval.
 
     Attributes
     ----------
     estimate
         The figure from the released counts; None for a percentage of nothing.
     low, high
-        The interval of the true figure; None where it has no end, because a count may lie beyond its bound.
+        The interval of the true figure; None for a missing end, because a count may lie beyond its bound.
     level
-        How often the interval covers, at least, whatever the truths are.
+        The coverage of the interval, for all true counts.
     sd, bias_low, bias_high
-        The largest standard deviation and the range of the mean error, over all truths; None for percentages.
+        The largest standard deviation and the range of the mean error, over all true counts; None for percentages.
     cells
-        How many noisy cells are in it.
+        Number of noisy cells in the figure.
     how
-        How the interval was made, in a sentence.
+        A sentence on the method of the interval.
     """
 
     estimate: int | float | None
@@ -70,102 +70,102 @@ class Combined:
     how: str
 
     def __str__(self) -> str:
-        places = _decimals(self)
-        shown = "unknown" if self.estimate is None else _written(self.estimate, places, round)
-        low = "unknown" if self.low is None else _written(self.low, places, math.floor)
-        high = "unknown" if self.high is None else _written(self.high, places, math.ceil)
-        return f"{shown} ({percent(self.level, 6)} interval {low} to {high})"
+        decimals = _decimals(self)
+        estimate = "unknown" if self.estimate is None else _format(self.estimate, decimals, round)
+        low = "unknown" if self.low is None else _format(self.low, decimals, math.floor)
+        high = "unknown" if self.high is None else _format(self.high, decimals, math.ceil)
+        return f"{estimate} ({percent(self.level, 6)} interval {low} to {high})"
 
 
-#: No figure is written with more decimals.
-_MOST_DECIMALS = 6
+#: Largest number of decimals of a figure.
+_MAX_DECIMALS = 6
 
 
-def _decimals(found: Combined) -> int:
-    """So many that the length of the interval has two digits: its ends differ, and the estimate lies between them."""
-    figures = [one for one in (found.estimate, found.low, found.high) if one is not None]
-    length = None if found.low is None or found.high is None else found.high - found.low
+def _decimals(figure: Combined) -> int:
+    """Return the decimals that show two digits of the interval's length: its ends differ, the estimate is within."""
+    figures = [one for one in (figure.estimate, figure.low, figure.high) if one is not None]
+    length = None if figure.low is None or figure.high is None else figure.high - figure.low
     if length is None or length <= 0:
         return 0 if all(one == int(one) for one in figures) else 3
-    return min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(length))))
+    return min(_MAX_DECIMALS, max(0, 1 - math.floor(math.log10(length))))
 
 
-def _written(value: int | float, places: int, towards: Callable[[Fraction], int]) -> str:
-    """A figure with so many decimals, rounded in a direction; whole numbers as they are."""
+def _format(value: int | float, decimals: int, towards: Callable[[Fraction], int]) -> str:
+    """Format a figure with this number of decimals, rounded in a direction; integers have none."""
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{towards(Fraction(value) * 10**places) / 10**places:,.{places}f}"
+    return f"{towards(Fraction(value) * 10**decimals) / 10**decimals:,.{decimals}f}"
 
 
 def total(
     reported: object, noise: CellNoise, status: object, chosen: object, level: object = Fraction(19, 20)
 ) -> Combined:
-    """The total of the chosen cells.
+    """Return the total of the chosen cells.
 
     Parameters
     ----------
     reported, noise
-        The released counts of all cells, and what was done to them.
+        The released counts of all cells, and their noise.
     status
-        The status of each cell, if any is not plain "A": structural zeros ("M") count 0 exactly, and with a suppressed
-        cell ("Q") there is no total. None if all are plain.
+        The status of each cell; None if all are noisy counts ("A"). Structural zeros ("M") count 0 exactly, and a
+        suppressed cell ("Q") leaves no total.
     chosen
-        Which cells: True or False for each.
+        A mask of the cells to add up.
     level
-        How often the interval shall cover.
+        The coverage of the interval.
 
     Examples
     --------
     >>> import numpy as np
     >>> from discreet.release.noise.cells import cell_noise
-    >>> found = total(np.full(100, 50), cell_noise("geometric", epsilon=1), None, np.full(100, True))
-    >>> found.estimate, found.low, found.high
+    >>> figure = total(np.full(100, 50), cell_noise("geometric", epsilon=1), None, np.full(100, True))
+    >>> figure.estimate, figure.low, figure.high
     (5000, 4973, 5027)
     """
-    cells = Cells(reported, noise, status)
+    cells = ReleasedCells(reported, noise, status)
     plus = cells.read(chosen, "chosen")
-    return _combination(cells, plus, np.zeros_like(plus), read_level(level))
+    return _combine(cells, plus, np.zeros_like(plus), read_level(level))
 
 
 def difference(
     reported: object, noise: CellNoise, status: object, first: object, second: object, level: object = Fraction(19, 20)
 ) -> Combined:
-    """The total of the first cells minus that of the second; what is in both falls out.
+    """Return the total of the first cells minus that of the second; cells in both cancel.
 
     Examples
     --------
     >>> from discreet.release.noise.cells import cell_noise
-    >>> found = difference([50, 40], cell_noise("geometric", epsilon=1), None, [True, False], [False, True])
-    >>> found.estimate, found.low, found.high
+    >>> figure = difference([50, 40], cell_noise("geometric", epsilon=1), None, [True, False], [False, True])
+    >>> figure.estimate, figure.low, figure.high
     (10, 6, 14)
     """
-    cells = Cells(reported, noise, status)
+    cells = ReleasedCells(reported, noise, status)
     plus, minus = cells.read(first, "first"), cells.read(second, "second")
-    return _combination(cells, plus & ~minus, minus & ~plus, read_level(level))
+    return _combine(cells, plus & ~minus, minus & ~plus, read_level(level))
 
 
 def percentage(
     reported: object, noise: CellNoise, status: object, part: object, whole: object, level: object = Fraction(19, 20)
 ) -> Combined:
-    """What the cells of the part are of those of the whole, in percent.
+    """Return the total of the part as a percentage of the total of the whole.
 
     The totals of the part and of the rest are enclosed together; ``P / (P + Q)`` is largest where P is largest and Q
-    least. The interval is somewhat wider than need be.
+    least. The interval is somewhat wider than necessary.
 
     Examples
     --------
     >>> from discreet.release.noise.cells import cell_noise
-    >>> found = percentage([300, 700], cell_noise("geometric", epsilon=1), None, [True, False], [True, True])
-    >>> found.estimate, round(found.low, 2), round(found.high, 2)
+    >>> figure = percentage([300, 700], cell_noise("geometric", epsilon=1), None, [True, False], [True, True])
+    >>> figure.estimate, round(figure.low, 2), round(figure.high, 2)
     (30.0, 29.6, 30.4)
     """
-    cells, share = Cells(reported, noise, status), read_level(level)
+    cells, coverage = ReleasedCells(reported, noise, status), read_level(level)
     inner, outer = cells.read(part, "part"), cells.read(whole, "whole")
     if (inner & ~outer).any():
         raise InvalidInput(
             "the part must lie within the whole: every cell of the part belongs in the whole too.", argument="part"
         )
-    none, each = np.zeros_like(inner), (1 - share) / 4
+    none, each = np.zeros_like(inner), (1 - coverage) / 4
     rest = outer & ~inner
     low, high = -(_upper(cells, none, inner, each) or 0), _upper(cells, inner, none, each)
     rest_low, rest_high = -(_upper(cells, none, rest, each) or 0), _upper(cells, rest, none, each)
@@ -178,7 +178,7 @@ def percentage(
         estimate,
         max(0.0, float_down(100 * least)),
         min(100.0, float_up(100 * most)),
-        share,
+        coverage,
         None,
         None,
         None,
@@ -190,8 +190,8 @@ def percentage(
 # ------------------------------------------------------------------------------------------------ the cells
 
 
-class Cells:
-    """The released cells, and what is public about them."""
+class ReleasedCells:
+    """Released cells and their public properties."""
 
     def __init__(self, reported: object, noise: CellNoise, status: object) -> None:
         self.noise = noise
@@ -205,10 +205,10 @@ class Cells:
         self.bounded = noise.bounded(size)
         self.empty: Mask = (self.largest == 0) & ~self.bounded
         if self.status is not None:
-            self.empty |= self.status == STRUCTURAL_ZERO
+            self.empty |= self.status == IMPOSSIBLE
 
     def read(self, chosen: object, what: str) -> Mask:
-        """The chosen cells that may have anybody in them."""
+        """Check a mask of cells; return it without the cells that cannot have anybody in them."""
         mask = np.asarray(chosen)
         if mask.dtype.kind != "b" or mask.size != self.reported.size:
             raise InvalidInput(
@@ -224,16 +224,18 @@ class Cells:
         return np.asarray(mask & ~self.empty)
 
     def sum(self, mask: Mask) -> int:
+        """Return the exact sum of the reports of these cells."""
         return exact_sum(self.reported[mask])
 
 
 def exact_sum(values: IntArray) -> int:
-    """The sum of many integers, which may need more than 64 bits."""
+    """Return the sum of many integers, which may need more than 64 bits."""
     return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
-def _combination(cells: Cells, plus: Mask, minus: Mask, level: Fraction) -> Combined:
-    share = (1 - level) / 2
+def _combine(cells: ReleasedCells, plus: Mask, minus: Mask, coverage: Fraction) -> Combined:
+    """Return the total of the plus cells minus that of the minus cells."""
+    share = (1 - coverage) / 2
     below = _upper(cells, minus, plus, share)
     sd, bias_low, bias_high, _ = cells.noise.figures(cells.reported.size)
     used = plus | minus
@@ -241,7 +243,7 @@ def _combination(cells: Cells, plus: Mask, minus: Mask, level: Fraction) -> Comb
         cells.sum(plus) - cells.sum(minus),
         None if below is None else -below,
         _upper(cells, plus, minus, share),
-        level,
+        coverage,
         math.sqrt(float((sd[used] ** 2).sum())),
         float(bias_low[plus].sum() - bias_high[minus].sum()),
         float(bias_high[plus].sum() - bias_low[minus].sum()),
@@ -250,7 +252,8 @@ def _combination(cells: Cells, plus: Mask, minus: Mask, level: Fraction) -> Comb
     )
 
 
-def _how(cells: Cells, count: int) -> str:
+def _how(cells: ReleasedCells, count: int) -> str:
+    """Return a sentence on the method of the interval of this number of cells."""
     if count <= 1:
         return "the interval of the cell itself" if count else "no noisy cell is in it"
     if cells.noise.shift_law is None:
@@ -263,32 +266,31 @@ def _how(cells: Cells, count: int) -> str:
 # ------------------------------------------------------------------------------------------------ the bounds
 
 
-def _upper(cells: Cells, plus: Mask, minus: Mask, share: Fraction) -> int | None:
-    """What the true plus total less the true minus total exceeds with probability at most ``share``.
+def _upper(cells: ReleasedCells, plus: Mask, minus: Mask, share: Fraction) -> int | None:
+    """Return a bound that the true plus total - minus total exceeds with probability at most ``share``, or None.
 
-    None if there is no such number: a count beyond its bound is taken as the bound, and one of the plus cells may be
-    there. If one is, its report shows it with probability 1 - share, and that one is enough; if none is, the rest of
-    the argument holds.
+    A count beyond its bound is treated as the bound, so no number will do if a plus cell may have such a count. If one
+    has, its report shows it with probability 1 - share, which suffices; if none has, the rest of the argument holds.
     """
     law = cells.noise.shift_law
     if law is None:
-        found = _cell_by_cell(cells, plus, minus, share)
+        bound = _cell_by_cell(cells, plus, minus, share)
     else:
         near = quantile(mirrored(law), share)
         if (plus & cells.bounded & (cells.reported >= cells.largest - near)).any():
             return None
-        found = cells.sum(plus) - cells.sum(minus) + _noise_above(cells, law, plus, minus, share)
-    if found is None:
+        bound = cells.sum(plus) - cells.sum(minus) + _noise_above(cells, law, plus, minus, share)
+    if bound is None:
         return None
     if not (cells.largest[plus] >= LARGEST_INTEGER).any():
-        found = min(found, exact_sum(cells.largest[plus]))
+        bound = min(bound, exact_sum(cells.largest[plus]))
     if not (cells.largest[minus] >= LARGEST_INTEGER).any():
-        found = max(found, -exact_sum(cells.largest[minus]))
-    return found
+        bound = max(bound, -exact_sum(cells.largest[minus]))
+    return bound
 
 
-def _cell_by_cell(cells: Cells, plus: Mask, minus: Mask, share: Fraction) -> int | None:
-    """Every cell enclosed with its part of the probability: for tables, where nothing better holds for all truths."""
+def _cell_by_cell(cells: ReleasedCells, plus: Mask, minus: Mask, share: Fraction) -> int | None:
+    """Return the bound from one interval for each cell: for tables, where nothing shorter holds for all truths."""
     count = int((plus | minus).sum())
     if not count:
         return 0
@@ -298,33 +300,33 @@ def _cell_by_cell(cells: Cells, plus: Mask, minus: Mask, share: Fraction) -> int
     return exact_sum(high[plus]) - exact_sum(low[minus])
 
 
-def _noise_above(cells: Cells, law: Law, plus: Mask, minus: Mask, share: Fraction) -> int:
-    """What the truths exceed the reports by, all together, with probability at most ``share``."""
+def _noise_above(cells: ReleasedCells, law: Law, plus: Mask, minus: Mask, share: Fraction) -> int:
+    """Return a bound that the sum of truth - report exceeds with probability at most ``share``."""
     at_top = int((plus & (cells.reported >= cells.above)).sum())
     at_bottom = int((minus & (cells.reported <= cells.below)).sum())
-    topped = bool((cells.above[plus] < FREE_ABOVE).any())
+    topped = bool((cells.above[plus] < UNCLAMPED_HIGH).any())
     return noise_above(
-        Side(law, int(plus.sum()), topped, at_top),
-        Side(law, int(minus.sum()), cells.below > FREE_BELOW, at_bottom),
+        NoisySide(law, int(plus.sum()), topped, at_top),
+        NoisySide(law, int(minus.sum()), cells.below > UNCLAMPED_LOW, at_bottom),
         share,
     )
 
 
 @dataclass(frozen=True)
-class Side:
-    """The noisy cells of one side of a difference: their noise, and where their reports may be clamped.
+class NoisySide:
+    """The noisy cells of one side of a difference: their noise, and their clamped reports.
 
     Attributes
     ----------
     law
-        The noise of each.
+        The noise of each cell.
     cells
-        How many there are.
+        Number of cells.
     clamped
-        Whether reports may be clamped at the end that hides how far the truths lie beyond: from above for those that
-        are added, from below for those that are taken off.
+        True if reports may be clamped at the end that hides truths further out: from above for cells that are added,
+        from below for cells that are subtracted.
     at_clamp
-        How many reports lie at that end.
+        Number of reports at that end.
     """
 
     law: Law
@@ -333,21 +335,22 @@ class Side:
     at_clamp: int
 
 
-def noise_above(plus: Side, minus: Side, share: Fraction) -> int:
-    """What true plus less true minus exceeds the reported one by, with probability at most ``share``.
+def noise_above(plus: NoisySide, minus: NoisySide, share: Fraction) -> int:
+    """Return a bound that the true difference - reported difference exceeds with probability at most ``share``.
 
-    The noises are independent. The two bounds of the module's first lines, each with its part of the probability.
+    The noises are independent. It is the smaller of the two bounds in the module's docstring.
     """
     up, down = mirrored(plus.law), minus.law
     clamped = (plus.clamped and plus.cells > 0, minus.clamped and minus.cells > 0)
-    worst = (Part(up, plus.cells, clamped[0]), Part(down, minus.cells, clamped[1]))
-    if plus.cells + minus.cells == 1:
+    worst = (SumTerms(up, plus.cells, clamped[0]), SumTerms(down, minus.cells, clamped[1]))
+    count = plus.cells + minus.cells
+    if count == 1:
         return sum_quantile(worst, share)
-    alike = plus.law.symmetric and plus.law == minus.law
-    free = (Part(down, plus.cells + minus.cells),) if alike else (Part(up, plus.cells), Part(down, minus.cells))
+    same_law = plus.law.symmetric and plus.law == minus.law
+    free = (SumTerms(down, count),) if same_law else (SumTerms(up, plus.cells), SumTerms(down, minus.cells))
     if not any(clamped):
         return sum_quantile(free, share)
-    # nearly all of the probability where it helps when few cells are clamped; quantiles move little with the rest
-    each = share / 10 / (plus.cells + minus.cells)
+    # most of the probability goes to the bound that is shorter when few cells are clamped; the other loses little
+    each = share / 10 / count
     hidden = plus.at_clamp * quantile(plus.law, each) + minus.at_clamp * quantile(mirrored(down), each)
     return min(sum_quantile(worst, share / 10), sum_quantile(free, share * 8 / 10) + hidden)

@@ -1,1 +1,1 @@
-"""Releases for other programs: spreadsheets, metadata of the web, frames on disk, the registry of deployments."""
+"""Exports of releases for other programs: Excel, Parquet, CSVW metadata, the registry of deployments."""

@@ -1,4 +1,4 @@
-"""Writing a release for other programs: the name of the file says which form."""
+"""Export a release for other programs; the ending of the file's name chooses the format."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from pathlib import Path
 
 from ...errors import InvalidInput
 from ...strict_json import read_json
-from ..bundle.contents import MALFORMED, SUMS
+from ..bundle.contents import MALFORMED
 from ..bundle.frames import to_arrow
 from ..bundle.released import Release
 from .csvw import ENDING, csvw_metadata, data_files
 from .excel import write_excel
 from .registry import registry_record, yaml_text
+from .target import refuse_folder_of
 
-#: How the name of a file ends -> what is written to it.
+#: Ending of a file's name -> the content of such a file.
 FORMS = {
-    ".xlsx": "an Excel workbook: a sheet for each table, and one with the guarantee (extra excel)",
+    ".xlsx": "an Excel workbook: the table to read, all data, and the guarantee (extra excel)",
     ".parquet": "one table as Parquet (extra frames)",
     ENDING: "the metadata of the CSV files (W3C CSVW), and copies of these beside it, named after it",
     ".yaml": "a record for the public registry of deployments of differential privacy",
@@ -26,17 +27,18 @@ FORMS = {
 
 
 def export(release: Release, path: str | Path, *, table: int = 0) -> list[Path]:
-    """Write a release in the form that the name of the file says; the files that were written.
+    """Export a release in the format of the file's ending; return the files.
 
     Parameters
     ----------
     release
-        The release: of :func:`discreet.release_counts`, or a bundle that :func:`discreet.open_bundle` opened.
+        A release of :func:`discreet.release_counts`, or the bundle that :func:`discreet.open_bundle` returns.
     path
-        The file: .xlsx, .parquet, counts.csv-metadata.json or .yaml. It is replaced if it exists. It must not lie in a
-        bundle, which would no longer hold. The CSV files beside metadata are named after it, and replace no other file.
+        The file: .xlsx, .parquet, counts.csv-metadata.json or .yaml. It is replaced if it exists. It must not be in the
+        folder of a bundle, which would then fail its checks. CSV files are written next to their metadata, named after
+        it, and replace no other file.
     table
-        For .parquet, which holds one table: its number, from 0.
+        The number of the table, from 0, for .parquet, which holds one table.
 
     Examples
     --------
@@ -53,12 +55,7 @@ def export(release: Release, path: str | Path, *, table: int = 0) -> list[Path]:
     """
     file = Path(path)
     write = _writer(file)
-    if not file.parent.is_dir():
-        raise InvalidInput(f"there is no folder {file.parent} to write {file.name} to.", "Make it first.")
-    if (file.parent / SUMS).exists():
-        raise InvalidInput(
-            f"{file.parent} is a bundle, which no longer holds if a file is added.", "Choose another folder."
-        )
+    refuse_folder_of(file)
     try:
         return write(release, file, table)
     except OSError as problem:
@@ -89,9 +86,9 @@ def _csvw(release: Release, file: Path, table: int) -> list[Path]:
     names = data_files(file.name, len(release.tables))
     tables = [file.with_name(name) for name in names]
     texts = [one.csv_text().encode() for one in release.tables]
-    described = _described(file)
+    replaceable = _described_files(file)
     for place, text in zip(tables, texts, strict=True):
-        if place.exists() and place.name not in described and place.read_bytes() != text:
+        if place.exists() and place.name not in replaceable and place.read_bytes() != text:
             raise InvalidInput(
                 f"{place} exists already and holds something else.",
                 f"Choose another name for {file.name}: the CSV files are named after it.",
@@ -103,8 +100,8 @@ def _csvw(release: Release, file: Path, table: int) -> list[Path]:
     return [*tables, file]
 
 
-def _described(file: Path) -> set[str]:
-    """The CSV files that the metadata describes which stands there now: those it may replace."""
+def _described_files(file: Path) -> set[str]:
+    """Return the CSV files that the existing metadata describes: those that new metadata may replace."""
     try:
         return {str(table["url"]) for table in read_json(file.read_bytes(), file.name)["tables"]}
     except (OSError, *MALFORMED):

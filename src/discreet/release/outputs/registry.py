@@ -1,9 +1,8 @@
 """A record for the public registry of deployments of differential privacy (opendp/deployments-registry-data).
 
-Every field of its schema that follows from the release is filled in; what only the publisher knows begins with TODO.
-The fields are those of ``schemas/deployments-schema.yaml`` as it stood on :data:`SCHEMA_DATE`. The record is written
-as YAML, every text in double quotes, as JSON writes it and YAML reads it; only the slug stands bare, in the first line,
-where the registry's own scripts look for it.
+Fields of its schema that follow from the release are filled in; the publisher completes those that begin with TODO.
+The schema is ``schemas/deployments-schema.yaml`` of :data:`SCHEMA_DATE`. The record is YAML with texts quoted as in
+JSON; only the slug has no quotes, in the first line, where the registry's scripts look for it.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from ...wording import listed, plural
 from ..bundle.released import Release
 from ..plan.describing import question_in_words
 
-#: The day of the registry's schema that records are written for.
+#: Date of the registry's schema that the records follow.
 SCHEMA_DATE = "2026-07-15"
 
 _TODO = "TODO: "
 
 
 def registry_record(release: Release) -> dict[str, Json]:
-    """The record of a release, as the registry's schema has it."""
+    """Return the record of a release in the registry's schema."""
     plan, date = release.plan, str(release.ledger["time"])[:10]
     basic: dict[str, Json] = {
         "name": f"{release.title}{f', {plan.edition}' if plan.edition else ''}",
@@ -63,7 +62,7 @@ def registry_record(release: Release) -> dict[str, Json]:
 
 
 def _slug(basic: Mapping[str, Json]) -> str:
-    """Return the slug as the registry's script makes it: of the name, the curators and the year."""
+    """Return the slug as the registry's script makes it: from the name, the curators and the year."""
     curators = basic["data_curators"]
     assert isinstance(curators, list)
     parts = (str(basic["name"]), "-".join(map(str, curators)), str(basic["publication_date"])[:4])
@@ -122,13 +121,13 @@ def _model(release: Release) -> dict[str, Json]:
 
 
 def _post_processing(release: Release) -> str:
-    said = []
+    sentences = []
     for table in release.tables:
         if table.post_processing:
-            said.append(table.post_processing)
+            sentences.append(table.post_processing)
         if table.plan.suppress_below is not None:
-            said.append(f"{table.title}: noisy counts below {table.plan.suppress_below} are withheld.")
-    return " ".join(said) or "None."
+            sentences.append(f"{table.title}: noisy counts below {table.plan.suppress_below} are withheld.")
+    return " ".join(sentences) or "None."
 
 
 def _implementation(release: Release) -> dict[str, Json]:
@@ -153,7 +152,7 @@ def _implementation(release: Release) -> dict[str, Json]:
 
 
 def _proof(release: Release) -> str:
-    """How far the guarantee is decided in exact numbers: a delta may come from floats whose error is bounded."""
+    """State how the guarantee is proved: in exact numbers, or with a delta from floats whose error is bounded."""
     if not release.cost.delta:
         return "The guarantee is proved in exact numbers for the law that is sampled."
     return (
@@ -166,7 +165,7 @@ def _proof(release: Release) -> str:
 
 
 def yaml_text(record: Mapping[str, Json]) -> str:
-    """The record as YAML, with two lines that say what to do with it; the slug comes first, and bare."""
+    """Return the record as YAML: the slug without quotes, two lines of instructions, then the fields."""
     rest = {name: value for name, value in record.items() if name != "url_slug"}
     head = (
         f"url_slug: {record['url_slug']}",

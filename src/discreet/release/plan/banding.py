@@ -1,4 +1,4 @@
-"""Bands and the rest in a plan: which columns of a question are banded, what is refused by type, and what is said."""
+"""The bands of a plan: which columns of a question have bands, and whether their types can be banded."""
 
 from __future__ import annotations
 
@@ -15,38 +15,39 @@ from .request import Domain, Rows
 
 
 def declare_bands(drafts: Sequence[Draft], bands: Domain | None) -> None:
-    """Find the bands of the group columns of each question: those declared beside it and those in its text."""
-    declared = _read(bands)
-    used = {column.casefold() for draft in drafts for column in draft.asked.by}
-    for name in declared:
-        if name.casefold() not in used:
+    """Set the bands of the group columns of each question: from the declaration and from its own text."""
+    bands_by_column = _read(bands)
+    columns = {column for draft in drafts for column in draft.question.by}
+    grouped_columns = {column.casefold() for column in columns}
+    for name in bands_by_column:
+        if name.casefold() not in grouped_columns:
             raise InvalidInput(
                 f"bands are declared for {name!r}, which no question groups by "
-                f"({', '.join(sorted({column for draft in drafts for column in draft.asked.by})) or 'no GROUP BY'}).",
+                f"({', '.join(sorted(columns)) or 'no GROUP BY'}).",
                 f"Add it to GROUP BY, or leave {arg('bands')} out.",
                 argument="bands",
             )
     for draft in drafts:
-        draft.bands = _bands_of(draft, declared)
+        draft.bands = _bands_of(draft, bands_by_column)
 
 
-def _bands_of(draft: Draft, declared: Mapping[str, DeclaredBands]) -> dict[str, DeclaredBands]:
-    """The bands of those of its group columns that have some."""
-    by, text, stored = draft.asked.by, draft.written, draft.stored
+def _bands_of(draft: Draft, bands_by_column: Mapping[str, DeclaredBands]) -> dict[str, DeclaredBands]:
+    """Return the bands by column, for the group columns that have bands."""
+    by, expressions, column_kinds = draft.question.by, draft.original, draft.stored
     alike = {column.casefold() for column in by}
-    own = {find_column(name, by): one for name, one in declared.items() if name.casefold() in alike}
-    for column, band, heading in zip(by, text.bands, text.headings, strict=bool(text.bands)):
+    bands = {find_column(name, by): one for name, one in bands_by_column.items() if name.casefold() in alike}
+    for column, band, heading in zip(by, expressions.bands, expressions.headings, strict=bool(expressions.bands)):
         if band is None:
             continue
-        if stored:
-            band.check_kind(column, stored.get(column, "other"))
-        if heading.casefold() != column.casefold() and heading.casefold() in map(str.casefold, stored):
+        if column_kinds:
+            band.check_kind(column, column_kinds.get(column, "other"))
+        if heading.casefold() != column.casefold() and heading.casefold() in map(str.casefold, column_kinds):
             raise InvalidInput(
                 f"{heading!r} is the name of some bands and of a column of the table.",
                 "Give the bands another name.",
             )
-        own[column] = replace(band.settled(column, own.get(column)), heading=heading)
-    return own
+        bands[column] = replace(band.complete(column, bands.get(column)), heading=heading)
+    return bands
 
 
 def _read(bands: Domain | None) -> dict[str, DeclaredBands]:
@@ -66,7 +67,7 @@ def _read(bands: Domain | None) -> dict[str, DeclaredBands]:
 
 
 def refuse_both(domain: Domain | None, groups: Rows, drafts: Sequence[Draft]) -> None:
-    """Refuse a column that has bands and a domain, and bands beside a list of groups."""
+    """Refuse a column with both bands and a domain, and bands together with a list of groups."""
     columns = {column.casefold(): column for draft in drafts for column in draft.bands}
     if columns and groups is not None:
         raise InvalidInput(
@@ -82,17 +83,17 @@ def refuse_both(domain: Domain | None, groups: Rows, drafts: Sequence[Draft]) ->
 
 
 def with_bands(
-    listed: Groups, own: Mapping[str, DeclaredBands], by: Sequence[str], stored: Mapping[str, str]
+    listed: Groups, bands_by_column: Mapping[str, DeclaredBands], by: Sequence[str], column_kinds: Mapping[str, str]
 ) -> Groups:
-    """Every combination of the values that are listed for some columns and the bands of the others, in one order."""
+    """Return every combination of the listed values of some columns and the bands of the others."""
     columns, kinds, values = [], [], []
     bands: list[Bands | None] = []
     for column in by:
-        columns.append(own[column].heading or column if column in own else column)
-        if column in own:
+        columns.append(bands_by_column[column].heading or column if column in bands_by_column else column)
+        if column in bands_by_column:
             kinds.append(BAND)
-            values.append(own[column].values(fractions=stored.get(column) == "number"))
-            bands.append(own[column].bands)
+            values.append(bands_by_column[column].values(fractions=column_kinds.get(column) == "number"))
+            bands.append(bands_by_column[column].bands)
         else:
             place = listed.columns.index(column)
             kinds.append(listed.kinds[place])
@@ -101,23 +102,23 @@ def with_bands(
     return Groups(tuple(columns), tuple(kinds), tuple(values), bands=tuple(bands))
 
 
-#: What the edges are -> the kinds of columns that can be read so, and what the others are to hold.
+#: SQL type of the edges -> kinds of columns that can be banded so, what the edges are, and advice for other columns.
 _READABLE = {
     "DOUBLE": (("integer", "number", "text"), "numbers", "Write dates as edges, such as month:2024-01..2024-12"),
     "DATE": (("date", "timestamp", "text"), "dates", "Write numbers as edges, such as 18,30,45,65"),
 }
-_HELD = {
+_CONTENT_OF_KIND = {
     "integer": "numbers", "number": "numbers", "date": "dates", "timestamp": "moments", "boolean": "truth values",
 }  # fmt: skip
 
 
 def banded_notes(draft: Draft) -> list[str]:
-    """What a person should know of banded columns, by their types alone; a column that has no bands is refused.
+    """Return notes on banded columns, from their types alone; refuse columns that cannot have bands.
 
     Raises
     ------
     InvalidInput
-        When a column holds something else than its edges are.
+        When the edges do not fit the type of the column.
     """
     notes = []
     for column, bands in zip(draft.declared_columns, draft.groups.bands, strict=bool(draft.groups.bands)):
@@ -133,7 +134,7 @@ def banded_notes(draft: Draft) -> list[str]:
             )
         if kind not in readable:
             raise InvalidInput(
-                f"{column!r} holds {_HELD[kind]}, and the edges of its bands are {what}.",
+                f"{column!r} holds {_CONTENT_OF_KIND[kind]}, and the edges of its bands are {what}.",
                 "Group by it with a domain: true,false." if kind == "boolean" else f"{instead}.",
                 argument="bands",
             )

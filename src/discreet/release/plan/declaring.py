@@ -1,9 +1,9 @@
-"""The groups of a request: declared by the curator, held against the question and the types of its columns."""
+"""The groups of a request: declared by the curator, and checked against the question and the types of its columns."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +19,8 @@ from ..tables.draft import Draft
 from .banding import refuse_both, with_bands
 from .request import Domain, ReleaseRequest, Rows
 
-#: Kinds of columns that are read as text -> what that text looks like, what they hold, and how to write it.
-_WRITTEN = {
+#: Kinds of columns that are read as text -> the pattern of that text, what the column holds, and an example value.
+_TEXT_FORMS = {
     "boolean": ("true|false", "truth values", "true,false"),
     "date": (r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}( \(BC\))?|-?infinity", "dates", "2020-01-31"),
     "timestamp": (
@@ -31,8 +31,13 @@ _WRITTEN = {
 }
 
 
-def declare_groups(drafts: Sequence[Draft], request: ReleaseRequest) -> None:
-    """Find the groups of each question; of some of its columns they are bands."""
+def declare_groups(
+    drafts: Sequence[Draft], request: ReleaseRequest, declaring: Callable[[str], str] | None = None
+) -> None:
+    """Set the groups of each question, from its domain, its list of groups or its bands.
+
+    ``declaring`` is the advice on how to declare a column, where there is another way than ``domain=``.
+    """
     domain, groups, zeros = request.domain, request.groups, request.zeros
     for draft in drafts:
         draft.refuse_domain()
@@ -47,75 +52,84 @@ def declare_groups(drafts: Sequence[Draft], request: ReleaseRequest) -> None:
         )
     _refuse_unused(domain, groups, {column for draft in drafts for column in draft.declared_columns})
     for draft in drafts:
-        draft.groups = _groups_of(draft, domain, groups)
+        draft.groups = _groups_of(draft, domain, groups, declaring)
         if zeros is not None:
             draft.groups = declared.with_zeros(draft.groups, zeros)
         draft.refuse_groups()
 
 
-def _groups_of(draft: Draft, domain: Domain | None, groups: Rows) -> Groups:
+def _groups_of(draft: Draft, domain: Domain | None, groups: Rows, declaring: Callable[[str], str] | None) -> Groups:
     by = draft.declared_columns
     if not by:
         return declared.TOTAL
     if groups is not None:
         return declared.read_groups(groups, by) if isinstance(groups, str | Path) else declared.groups_from(groups, by)
     others = [column for column in by if column not in draft.bands]
+    missing = [column for column in others if not _is_among(column, set(_domain_columns(domain)))]
+    if missing and declaring is not None:
+        raise InvalidInput(f"the groups of {missing[0]!r} are not declared.", declaring(missing[0]), argument="domain")
     if others and domain is None:
         raise InvalidInput(
             f"declare the groups of {', '.join(others)}: {arg('domain', [f'{others[0]}=1..6'])} or "
             f"{arg('domain', [f'{others[0]}=a,b,c'])} for each, or {arg('groups', 'FILE')}. Groups are "
             "public; they never come from the data."
         )
-    listed = _from_domain(domain, others) if domain is not None and others else declared.TOTAL
-    return with_bands(listed, draft.bands, by, draft.stored) if draft.bands else listed
+    groups_by_domain = _from_domain(domain, others) if domain is not None and others else declared.TOTAL
+    return with_bands(groups_by_domain, draft.bands, by, draft.stored) if draft.bands else groups_by_domain
 
 
 def _from_domain(domain: Domain, by: Sequence[str]) -> Groups:
     if isinstance(domain, Mapping):
-        return declared.groups_from({name: values for name, values in domain.items() if _alike(name, by)}, by)
-    return declared.read_domain([text for text in domain if _alike(declared.domain_column(text), by)], by)
+        return declared.groups_from({name: values for name, values in domain.items() if _is_among(name, by)}, by)
+    return declared.read_domain([text for text in domain if _is_among(declared.domain_column(text), by)], by)
 
 
-def _alike(name: object, columns: Collection[str]) -> bool:
-    """Whether a name means one of these columns: SQL does not mind the case."""
+def _is_among(name: object, columns: Collection[str]) -> bool:
+    """Return whether a name means one of these columns: SQL ignores case."""
     return name in columns or str(name).casefold() in {column.casefold() for column in columns}
 
 
-def _refuse_unused(domain: Domain | None, groups: Rows, used: set[str]) -> None:
-    if groups is not None and not used:
+def _domain_columns(domain: Domain | None) -> list[str]:
+    """Return the columns that a domain is given for."""
+    if domain is None:
+        return []
+    return list(domain) if isinstance(domain, Mapping) else [declared.domain_column(text) for text in domain]
+
+
+def _refuse_unused(domain: Domain | None, groups: Rows, columns: set[str]) -> None:
+    if groups is not None and not columns:
         raise InvalidInput(
             "the question has no GROUP BY, so it has no groups to declare.", f"Leave {arg('groups')} out."
         )
     if domain is None:
         return
-    names = list(domain) if isinstance(domain, Mapping) else [declared.domain_column(text) for text in domain]
-    for name in names:
-        if not _alike(name, used):
+    for name in _domain_columns(domain):
+        if not _is_among(name, columns):
             raise InvalidInput(
                 f"a domain is declared for {name!r}, which no question groups by "
-                f"({', '.join(sorted(used)) or 'there is no GROUP BY'}).",
+                f"({', '.join(sorted(columns)) or 'there is no GROUP BY'}).",
                 argument="domain",
             )
 
 
 def declared_sizes(sizes: Rows, drafts: Sequence[Draft]) -> NDArray[np.int64] | None:
-    """The public size of each cell; None if none were given."""
+    """Return the public size of each cell; None if the request gives no sizes."""
     if sizes is None:
         return None
     if len(drafts) > 1:
         raise InvalidInput("public sizes belong to one question.", "Release the tables one by one.", argument="sizes")
     per_group = declared.read_sizes(sizes, drafts[0].groups)
-    return np.repeat(per_group, len(drafts[0].asked.aggregates))
+    return np.repeat(per_group, len(drafts[0].question.aggregates))
 
 
-def contribution_bound(given: int | None, who: Unit, drafts: Sequence[Draft]) -> int:
-    """The bound on contributions. It changes what the counts mean, so nothing is assumed where it matters."""
-    if given is not None:
-        return given
-    several = [draft.groups.live for draft in drafts if draft.groups.live > 1 and set(draft.base.by) != {who.column}]
-    if who.is_row or not several:
+def contribution_bound(max_groups: int | None, who: Unit, drafts: Sequence[Draft]) -> int:
+    """Return the contribution bound. It changes what the counts mean, so it has no default where it matters."""
+    if max_groups is not None:
+        return max_groups
+    counts = [draft.groups.live for draft in drafts if draft.groups.live > 1 and set(draft.base.by) != {who.column}]
+    if who.is_row or not counts:
         return 1
-    most = max(several)
+    most = max(counts)
     raise InvalidInput(
         f"say in how many groups one {who.one} is counted, since {who.several} can have rows in several of the "
         f"{most:,}:\n  {arg('max_groups', 1)}  each {who.one} is counted in one group only and is missing from the "
@@ -126,39 +140,39 @@ def contribution_bound(given: int | None, who: Unit, drafts: Sequence[Draft]) ->
 
 
 def blank_notes(domain: Domain | None) -> list[str]:
-    """What to know of a domain that was written with blanks after its commas."""
+    """Return notes on the columns of a domain with blanks after its commas."""
     if domain is None or isinstance(domain, Mapping):
         return []
-    written = [declared.split_domain(text) for text in domain]
+    columns = [declared.split_domain(text) for text in domain]
     return [
         f"blanks around the values of {column} were taken for layout; put a value in quotes to keep its blanks."
-        for column, body in written
+        for column, body in columns
         if declared.blanks_removed(body, column)
     ]
 
 
-def refuse_texts_for_numbers(drafts: Sequence[Draft]) -> None:
-    """Texts are no values of a column of numbers: a range that was mistyped would count nobody, and cost epsilon."""
+def refuse_unmatchable_values(drafts: Sequence[Draft]) -> None:
+    """Refuse domain values that no row can match: a mistyped range would spend epsilon and count nobody."""
     for draft in drafts:
         groups = draft.groups
-        for column, kind, known in zip(draft.declared_columns, groups.kinds, groups.values, strict=True):
-            stored, values = draft.stored.get(column, "other"), listed_values(known)
+        for column, kind, domain in zip(draft.declared_columns, groups.kinds, groups.values, strict=True):
+            column_kind, values = draft.stored.get(column, "other"), listed_values(domain)
             if kind == BAND:
-                continue  # judged by its edges
-            if kind == "text" and stored in ("integer", "number"):
-                shown = ", ".join(repr(value) for value in list(values)[:5])
+                continue  # banded_notes checks the edges
+            if kind == "text" and column_kind in ("integer", "number"):
+                examples = ", ".join(repr(value) for value in list(values)[:5])
                 raise InvalidInput(
-                    f"the column {column!r} holds numbers, and its domain has texts ({shown}).",
+                    f"the column {column!r} holds numbers, and its domain has texts ({examples}).",
                     f"Write numbers: 1..6 for a range, or 1,2,3; for bands {arg('bands', [f'{column}=18,30,65'])}.",
                     argument="domain",
                 )
-            if stored in _WRITTEN:
-                pattern, what, instead = _WRITTEN[stored]
+            if column_kind in _TEXT_FORMS:
+                pattern, what, instead = _TEXT_FORMS[column_kind]
                 months = f"; for months {arg('bands', [f'{column}=month:2024-01..2024-12'])}"
-                odd = [value for value in values if value is not None and not re.fullmatch(pattern, str(value))]
-                if odd:
+                misfits = [value for value in values if value is not None and not re.fullmatch(pattern, str(value))]
+                if misfits:
                     raise InvalidInput(
-                        f"the column {column!r} holds {what}, and {odd[0]!r} of its domain can match no row.",
-                        f"Write {instead}{months if stored != 'boolean' else ''}.",
+                        f"the column {column!r} holds {what}, and {misfits[0]!r} of its domain can match no row.",
+                        f"Write {instead}{months if column_kind != 'boolean' else ''}.",
                         argument="domain",
                     )

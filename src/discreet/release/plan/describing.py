@@ -1,4 +1,4 @@
-"""What a plan says: the report of a plan, and the sentences that the report and the guarantee of a release share."""
+"""The report of a plan, and the sentences that it shares with the guarantee of a release."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from ..tables.table import TablePlan
     from .plan import Plan
 
-#: What a reader may have believed beforehand.
+#: Prior beliefs of a reader, as probabilities.
 _PRIORS = ("1/100", "1/10", "1/2")
 
-#: A report has the question in words for so many tables; the plan itself lists them all.
-_MOST_QUESTIONS = 12
+#: Maximum number of tables whose question a report puts in words; the plan itself lists them all.
+_MAX_WORDED_QUESTIONS = 12
 
 
 def plan_report(plan: Plan, guarantee: bool = True) -> Report:
-    """The plan: what is asked, the cells, the noise, the error of each cell, the cost, the guarantee."""
-    asked = [Prose(question_in_words(plan, table), tone="lead") for table in plan.tables[:_MOST_QUESTIONS]]
+    """Report a plan: the questions, the cells, the noise, the error of each cell, the cost, the guarantee."""
+    questions = [Prose(question_in_words(plan, table), tone="lead") for table in plan.tables[:_MAX_WORDED_QUESTIONS]]
     words = [("guarantee" if k == 0 else "", sentence) for k, sentence in enumerate(plan.guarantee)]
     sections = [
-        Section(parts=tuple(asked), depth="pages"),
+        Section(parts=tuple(questions), depth="pages"),
         Section(parts=(Terms((*_lines(plan), *(words if guarantee else ()))),)),
     ]
     if guarantee:
@@ -61,19 +61,19 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
 
 
 def dataset_in_words(plan: Plan) -> str:
-    """The name of the data set, and of its edition if it has one."""
+    """Return the name of the data set, and of its edition if it has one."""
     return f"{plan.dataset}{', edition ' + plan.edition if plan.edition else ''}"
 
 
 def cost_in_words(cost: Cost) -> str:
-    """Epsilon, and delta where there is one, rounded up."""
+    """Return epsilon, and delta where there is one, rounded up."""
     delta = f", delta {short(cost.delta, up=True, digits=3)}" if cost.delta else ""
     return f"epsilon {short(cost.epsilon, up=True)}{delta}"
 
 
 def plan_facts(plan: Plan) -> tuple[Fact, ...]:
-    """The three or four numbers to take home."""
-    words = explained(plan.cost)
+    """Return the key figures of a plan: its privacy, its error and its size."""
+    words = explain_cost(plan.cost)
     several = _steps_between_values(plan) > 1
     who = plan.protection.who
     about = f"that one {who.one} is in the table" if several else f"about one {who.one}"
@@ -94,70 +94,70 @@ def plan_facts(plan: Plan) -> tuple[Fact, ...]:
 
 
 def question_in_words(plan: Plan, table: TablePlan) -> str:
-    """What is asked, as a person would."""
+    """Put the question of a table in words."""
     question = table.question
     who = plan.protection.who
     where = f" with {question.where.text}" if question.where is not None else ""
     by = f", by {listed(question.by)}{table.by_in_words}" if question.by else ""
-    asked = f"How many {who.several} are there in {question.table}{where}{by}?"
+    sentence = f"How many {who.several} are there in {question.table}{where}{by}?"
     conditions = [(one.name, one.condition) for one in question.aggregates]
     if len(conditions) > 1 or conditions[0][1] is not None:
         measures = [f"{name} ({'all' if condition is None else condition.text})" for name, condition in conditions]
-        asked += f" {noun(len(measures), 'Measure')}: {', '.join(measures)}."
-    return f"{asked} The column {who.column} identifies {who.several}." if who.name and not who.is_row else asked
+        sentence += f" {noun(len(measures), 'Measure')}: {', '.join(measures)}."
+    return f"{sentence} The column {who.column} identifies {who.several}." if who.name and not who.is_row else sentence
 
 
 # ------------------------------------------------------------------------------------------------ beliefs
 
 
-def explained(cost: Cost, prior: str = "1/2", steps: int = 1) -> Explanation:
-    """A cost in odds, between tables that are so many steps of the neighbour relation apart."""
+def explain_cost(cost: Cost, prior: str = "1/2", steps: int = 1) -> Explanation:
+    """Explain a cost in odds, between tables ``steps`` steps of the neighbour relation apart."""
     certificate = Certificate("central", bound_up(cost.epsilon), bound_up(cost.delta), None, "composed", False)
     return explain(certificate, prior=prior, people=steps)
 
 
 def _steps_between_values(plan: Plan) -> int:
-    """How many steps of the neighbour relation lead from one value of somebody to another.
+    """Return the number of steps of the neighbour relation between two values of one unit.
 
-    Where units are added and removed, somebody leaves one group and joins another: two steps, and epsilon twice. In a
-    single count they are counted or not, which is one.
+    Under add-remove a unit leaves one group and joins another: two steps, and twice the epsilon. A single count has
+    one group, so one step: the unit is counted or not.
     """
     return 2 if RELATIONS[plan.protection.relation].moves == 1 and plan.known_cells != 1 else 1
 
 
 def odds_in_words(plan: Plan) -> list[str]:
-    """What the cost means for one unit: whether it is in the table, and which values it has."""
-    unit, present = plan.protection.who, explained(plan.cost)
+    """Return what readers can learn about one unit: its presence in the table, and its values."""
+    unit, present = plan.protection.who, explain_cost(plan.cost)
     who = unit.one
     if math.isinf(present.odds_ratio):
         return [text.replace("that person", f"this {who}") for text in present.sentences[1:]]
-    values = explained(plan.cost, steps=_steps_between_values(plan))
+    values = explain_cost(plan.cost, steps=_steps_between_values(plan))
     detection = present.sentences[-1].replace("that person", f"this {who}")
     several = _steps_between_values(plan) > 1
     if plan.cost.delta:
         how = f"With or without this {who}" if several else f"With this {who} changed"
-        said = [f"{how}, the probability of any outcome differs by at most {_factor(present)}."]
+        odds = [f"{how}, the probability of any outcome differs by at most {_factor(present)}."]
         if several:
-            said.append(
+            odds.append(
                 f"With other values for this {who}, such as another group, it differs by at most {_factor(values)}."
             )
-        return [*said, detection]
+        return [*odds, detection]
     what = f"that this {who} is in the table" if several else f"of any statement about this {who}"
-    said = [f"For a reader who knows {unit.others}, the odds {what} change at most {fold(present.odds_ratio)}-fold."]
+    odds = [f"For a reader who knows {unit.others}, the odds {what} change at most {fold(present.odds_ratio)}-fold."]
     belief = f"A belief of 50% becomes at most {text_up(100 * present.posterior, 3)}%"
     if several:
         how = "without a useful limit" if math.isinf(values.odds_ratio) else f"at most {fold(values.odds_ratio)}-fold"
-        said.append(f"The odds between two values of this {who}, such as two groups, change {how}.")
+        odds.append(f"The odds between two values of this {who}, such as two groups, change {how}.")
         belief += f" (in the table) or {text_up(100 * values.posterior, 3)}% (which value)"
-    return [*said, f"{belief}.", detection]
+    return [*odds, f"{belief}.", detection]
 
 
-#: For so many units of one person the delta is stated.
-_UNITS_OF_ONE = (2, 5, 10)
+#: Numbers of units of one person for which the delta is stated.
+_UNITS_OF_ONE_PERSON = (2, 5, 10)
 
 
 def several_units_in_words(cost: Cost, who: Unit) -> str:
-    """What somebody has who is several units: ``k epsilon``, and the delta of k steps.
+    """State the guarantee of a person with k units: ``k epsilon``, and the delta of k steps.
 
     The delta ``delta (e^(k epsilon) - 1)/(e^epsilon - 1)`` holds for every mechanism (Dwork and Roth 2014, 2.3); that
     of one law of noise may be smaller.
@@ -169,7 +169,7 @@ def several_units_in_words(cost: Cost, who: Unit) -> str:
     several = f"{who.with_several} has k times this epsilon"
     if not cost.delta:
         return f"{several}."
-    deltas = [f"{text_up(explained(cost, steps=units).delta, 3)} for k = {units}" for units in _UNITS_OF_ONE]
+    deltas = [f"{text_up(explain_cost(cost, steps=units).delta, 3)} for k = {units}" for units in _UNITS_OF_ONE_PERSON]
     return f"{several} and a larger delta, at most {listed(deltas)}. With a large k nothing is guaranteed."
 
 
@@ -178,7 +178,7 @@ def _factor(words: Explanation) -> str:
 
 
 def beliefs(plan: Plan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Headings, and beliefs before and after; no rows where a delta leaves no bound on a single belief."""
+    """Return headings, and prior and posterior beliefs; no rows with a delta, which leaves single beliefs unbounded."""
     steps = _steps_between_values(plan)
     headings: tuple[str, ...] = ("belief before", "afterwards, at most")
     if steps > 1:
@@ -187,14 +187,14 @@ def beliefs(plan: Plan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         return headings, []
     rows = []
     for prior in _PRIORS:
-        found = [explained(plan.cost, prior, k) for k in range(1, steps + 1)]
-        after = (f"{text_up(words.posterior * 100, 3)}%" for words in found)
-        rows.append((percent(found[0].prior, 6), *after))
+        explanations = [explain_cost(plan.cost, prior, k) for k in range(1, steps + 1)]
+        after = (f"{text_up(words.posterior * 100, 3)}%" for words in explanations)
+        rows.append((percent(explanations[0].prior, 6), *after))
     return headings, rows
 
 
 def learning(plan: Plan) -> list[Section]:
-    """What a reader can learn, as a section for pages; none where there is no bound."""
+    """Return the section on what a reader can learn, for pages; nothing where no bound holds."""
     headings, rows = beliefs(plan)
     table = Table(headings, tuple(rows), numbers=tuple(range(len(headings))), compact=True)
     return [Section(f"What a reader can learn about one {plan.protection.who.one}", (table,), "pages")] if rows else []
@@ -202,7 +202,7 @@ def learning(plan: Plan) -> list[Section]:
 
 def _exact(plan: Plan) -> Section:
     cost = plan.cost
-    stated = {"epsilon": cost.epsilon, "delta": cost.delta, "rho": cost.rho}
-    terms = [(name, exact_text(value)) for name, value in stated.items() if value is not None]
-    terms += [("mechanism", table.noise_text) for table in plan.tables[:_MOST_QUESTIONS]]
+    parameters = {"epsilon": cost.epsilon, "delta": cost.delta, "rho": cost.rho}
+    terms = [(name, exact_text(value)) for name, value in parameters.items() if value is not None]
+    terms += [("mechanism", table.noise_text) for table in plan.tables[:_MAX_WORDED_QUESTIONS]]
     return Section("Exact numbers", (Terms(tuple(terms)),), "folded")

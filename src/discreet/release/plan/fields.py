@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
-from ...errors import InvalidInput, Writer, WrongType, named, written
+from ...errors import InvalidInput, Writer, WrongType, named, write_mentions
 from ...exact.integers import is_integer
 from ...exact.rationals import Number, as_fraction
+from ...lists import is_list, read_list
 from ...mechanism import Mechanism
 from ...ptables.table import PTable
 from ...report import Json
@@ -17,7 +19,7 @@ from ..noise.cells import cell_mechanism
 
 @dataclass(frozen=True)
 class FieldWords:
-    """What people read of a field, wherever they meet it. No other place writes these words.
+    """The words for a field in help, files, forms and the schema. No other module writes them.
 
     Attributes
     ----------
@@ -27,8 +29,8 @@ class FieldWords:
         The sentence of the command line's help and of the schema, or a function that returns it. It mentions other
         fields by :func:`~.errors.arg`.
     schema
-        The JSON schema of its values in a request file; its description where the sentence of help speaks of more
-        than such a file can say.
+        The JSON schema of its values in a request file; with its own description where the sentence of help covers more
+        than a request file can say.
     comment
         The comment over it in a request file; empty where the comment before it covers this field too.
     """
@@ -38,9 +40,9 @@ class FieldWords:
     schema: Mapping[str, Json]
     comment: str = ""
 
-    def written_help(self, write: Writer) -> str:
-        """Return the sentence of help with the fields it mentions written for some reader."""
-        return written(self.help if isinstance(self.help, str) else self.help(), write)
+    def help_text(self, write: Writer) -> str:
+        """Return the sentence of help; ``write`` renders the fields that it mentions."""
+        return write_mentions(self.help if isinstance(self.help, str) else self.help(), write)
 
 
 def field_words(
@@ -63,8 +65,8 @@ BY_COLUMN: dict[str, Json] = {
     "additionalProperties": {"anyOf": [TEXT, {"type": "array", "items": {"type": ["string", "integer"]}}]},
 }
 
-#: Where things are, beside what is asked: these may be given anew for every run.
-PLACES: dict[str, FieldWords] = {
+#: Addresses in a request file; every run may replace them.
+LOCATIONS: dict[str, FieldWords] = {
     "data": FieldWords(
         "Data",
         "The table: .csv, .tsv (.gz), .parquet or .duckdb, or the address of a database. Its name is the file's stem. "
@@ -88,11 +90,23 @@ PLACES: dict[str, FieldWords] = {
 
 
 def read_questions(questions: str | Sequence[str]) -> tuple[str, ...]:
-    """Read the questions: one SQL text, or several."""
-    texts = [questions] if isinstance(questions, str) else list(questions)
+    """Read one SQL text or several as a tuple."""
+    texts = [questions] if isinstance(questions, str) else read_list(questions, "questions", "questions")
     if not texts or not all(isinstance(text, str) for text in texts):
         raise InvalidInput("give the question as SQL text, or a list of several.", argument="questions")
     return tuple(texts)
+
+
+def read_split(split: Sequence[Number]) -> tuple[Number, ...]:
+    """Read the parts of a split."""
+    return tuple(read_list(split, "split", "numbers"))
+
+
+def read_declared(name: str, declared: object) -> object:
+    """Refuse what is neither a mapping by column, nor a text or a list of texts or rows; return it as it is."""
+    if not isinstance(declared, Mapping | str | Path) and not is_list(declared):
+        read_list(declared, name, "texts such as 'site=1..6'" if name == "domain" else "rows")
+    return declared
 
 
 def read_totals(totals: object) -> tuple[str, ...]:
@@ -108,7 +122,7 @@ def read_totals(totals: object) -> tuple[str, ...]:
 
 
 def read_mechanism(mechanism: str | Mechanism | PTable) -> str | Mechanism:
-    """Return the mechanism that was named or given."""
+    """Return a mechanism; a name is checked, and a p-table becomes a mechanism."""
     if getattr(mechanism, "composes", True) is False:
         raise InvalidInput(
             f"this cannot be priced: {getattr(mechanism, 'why', 'it does not compose')}.", argument="mechanism"

@@ -27,7 +27,7 @@ class NoiseRequest:
     Attributes
     ----------
     request
-        What was asked.
+        The request of the release.
     sizes
         The public size of each cell, where sizes were given.
     """
@@ -36,88 +36,88 @@ class NoiseRequest:
     sizes: IntArray | None
 
     def tables(self, drafts: Sequence[Draft]) -> Sequence[TablePlan]:
-        """The tables with the noise that was asked for."""
-        asked = self.request
-        if isinstance(asked.mechanism, Mechanism):
-            if asked.error is not None:
+        """Return the tables with the noise of the request."""
+        request = self.request
+        if isinstance(request.mechanism, Mechanism):
+            if request.error is not None:
                 raise InvalidInput("a saved mechanism has its error already.", f"Leave {arg('error')} out.")
             return [draft.table(self.cells()) for draft in drafts]
-        if asked.epsilon is not None and asked.error is not None:
+        if request.epsilon is not None and request.error is not None:
             raise InvalidInput(f"give {arg('epsilon')} or {arg('error')}, not both: one follows from the other.")
-        gaussian = takes_sigma2(asked.mechanism)
-        if asked.error is not None:
+        gaussian = takes_sigma2(request.mechanism)
+        if request.error is not None:
             if gaussian:
-                noise = self.cells(sigma2=sigma2_for(asked.error, asked.level))
+                noise = self.cells(sigma2=sigma2_for(request.error, request.level))
             else:
-                noise = self.cells(epsilon=epsilon_for(asked.mechanism, asked.error, asked.level))
+                noise = self.cells(epsilon=epsilon_for(request.mechanism, request.error, request.level))
             return [draft.table(noise) for draft in drafts]
-        if asked.epsilon is None:
+        if request.epsilon is None:
             raise InvalidInput(
                 f"say how much noise: {arg('epsilon')} (the privacy of the whole release) or {arg('error')} (how far "
                 "off a count "
                 "may be)."
             )
         if gaussian:
-            if not asked.delta:
+            if not request.delta:
                 raise InvalidInput(
                     f"discrete-gaussian needs a delta: {arg('delta', '1e-6')}, far below one over the number of people."
                 )
-            most = asked.epsilon**2 / 8
+            most = request.epsilon**2 / 8
             return weakest_noise(
-                lambda rho: [draft.gaussian(self, rho) for draft in drafts], asked.epsilon, asked.delta, most
+                lambda rho: [draft.gaussian(self, rho) for draft in drafts], request.epsilon, request.delta, most
             )
-        if not asked.delta:
-            return [draft.pure(self, asked.epsilon) for draft in drafts]
+        if not request.delta:
+            return [draft.pure(self, request.epsilon) for draft in drafts]
         return weakest_noise(
-            lambda scale: [draft.pure(self, scale) for draft in drafts], asked.epsilon, asked.delta, asked.epsilon
+            lambda scale: [draft.pure(self, scale) for draft in drafts], request.epsilon, request.delta, request.epsilon
         )
 
     def stated_cost(self, tables: Sequence[TablePlan]) -> tuple[Fraction | None, Fraction]:
-        """The epsilon and delta to hold the noise against: those asked for, or those a ready mechanism has itself."""
-        asked = self.request
-        if not isinstance(asked.mechanism, Mechanism) or asked.delta:
-            return asked.epsilon, asked.delta
-        certificate = asked.mechanism.certificate
-        if asked.epsilon is None and certificate.delta:
+        """Return the epsilon and delta that the noise must satisfy: as requested, or those of a saved mechanism."""
+        request = self.request
+        if not isinstance(request.mechanism, Mechanism) or request.delta:
+            return request.epsilon, request.delta
+        certificate = request.mechanism.certificate
+        if request.epsilon is None and certificate.delta:
             times = sum(table.sensitivity for table in tables)
             return times * Fraction(certificate.epsilon), times * Fraction(certificate.delta)
-        if asked.epsilon is not None and (certificate.delta or math.isinf(certificate.epsilon)):
-            return asked.epsilon, claimed(composition(tables).delta(asked.epsilon))
-        return asked.epsilon, asked.delta
+        if request.epsilon is not None and (certificate.delta or math.isinf(certificate.epsilon)):
+            return request.epsilon, claimed(composition(tables).delta(request.epsilon))
+        return request.epsilon, request.delta
 
     def overpayment_note(self, tables: Sequence[TablePlan], cost: Cost) -> list[str]:
-        """A note where a ready mechanism has less epsilon than was asked for, and so would be paid for."""
-        asked = self.request
-        if not isinstance(asked.mechanism, Mechanism) or asked.epsilon is None or cost.delta:
+        """Return a note if the requested epsilon, which is charged, exceeds what a saved mechanism needs."""
+        request = self.request
+        if not isinstance(request.mechanism, Mechanism) or request.epsilon is None or cost.delta:
             return []
         least = composition(tables).epsilon(Fraction(0))
-        if not least < 0.999 * float(asked.epsilon):
+        if not least < 0.999 * float(request.epsilon):
             return []
         return [
-            f"this mechanism has epsilon {text_up(least)} here, and {text_up(float(asked.epsilon))} is charged; ask "
+            f"this mechanism has epsilon {text_up(least)} here, and {text_up(float(request.epsilon))} is charged; ask "
             "for no epsilon to be charged what it has."
         ]
 
     def signed(self, epsilon: Fraction | None = None, sigma2: Fraction | None = None) -> CellNoise:
-        """The noise of a level with totals: unbiased, whatever is the default."""
+        """Return unbiased noise, for the levels of a table with totals; the default form of counts is ignored."""
         return cell_noise(self._family, epsilon=epsilon, sigma2=sigma2, output="signed")
 
     def cells(self, epsilon: Fraction | None = None, sigma2: Fraction | None = None) -> CellNoise:
-        """The noise of the cells of a table, in the form of counts that was asked for."""
+        """Return the noise of the cells of a table, in the requested form of counts."""
         output = self.request.counts
         noise = cell_noise(
             self._family, epsilon=epsilon, sigma2=sigma2, bound=self.request.bound, sizes=self.sizes, output=output
         )
-        # people expect counts that are not negative; whoever adds many small ones up asks for signed ones
-        unsaid = output is None and noise.output == "signed"
-        return replace(noise, output="clamped", low=0) if unsaid else noise
+        # readers expect counts of at least 0; a request for adding up many small counts says counts="signed"
+        clamp_by_default = output is None and noise.output == "signed"
+        return replace(noise, output="clamped", low=0) if clamp_by_default else noise
 
     @property
     def _family(self) -> str | Mechanism | TableFamily:
-        """The mechanism that was named or given, or how to design one for a largest count and an epsilon."""
+        """The mechanism of the request, or a function that designs one for a largest count and an epsilon."""
         if not self.request.designed:
             return self.request.mechanism
-        from ...optimise.design.designing import design  # which takes a second to load
+        from ...optimise.design.designing import design  # takes a second to load
 
         properties, loss = self.request.properties or (), self.request.loss or "L0"
         return lambda n, epsilon: design(n, epsilon=epsilon, properties=properties, loss=loss)

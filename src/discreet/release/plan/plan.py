@@ -1,7 +1,7 @@
 """A plan: the questions, their cells, the noise of each, and what it all costs. No row is read to make one.
 
-Everything public that was asked is one canonical JSON object, ``plan.request``. Its digest is the key under which a
-ledger records the answer, and an auditor rebuilds the whole plan from it (:func:`plan_from_request`).
+The public request is one canonical JSON object, ``plan.request``. Its digest is the key under which a ledger records
+the answer, and an auditor rebuilds the whole plan from it (:func:`plan_from_request`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import cached_property
 from operator import is_
 from typing import Any, TypeAlias
 
+from ...datasets.publication import Publication
 from ...errors import InvalidInput
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
@@ -29,14 +30,14 @@ from ..tables.kinds import table_from_json
 from ..tables.table import TablePlan
 from .describing import odds_in_words, plan_report, several_units_in_words
 
-#: Everything public that was asked, as JSON says it.
+#: The public request of a release, as JSON.
 Request: TypeAlias = Mapping[str, Any]
 
-#: What a request says it is.
+#: Format and version that a request states.
 FORMAT, VERSION = "discreet request", 1
 
-#: What a request says that does not change its answer.
-_NOT_IN_KEY = ("level", "unit_name")
+#: Fields of a request that do not change its answer.
+_NOT_IN_KEY = ("level", "unit_name", "publication")
 
 
 @dataclass(frozen=True)
@@ -46,19 +47,21 @@ class Plan(Result):
     Attributes
     ----------
     dataset, edition
-        Which data, by name, and your name for its state; nothing about its content.
+        The name of the data set, and your name for its state.
     protection
         The unit, the neighbour relation and the bound on contributions.
     tables
-        One for each question.
+        The plan of each table, one for each question.
     cost
         Epsilon, delta (and rho) for the whole release, per unit.
     level
         The coverage of the intervals.
     notes
-        What to know about how the question reads the table's columns; no part of the request.
+        Notes on how the question reads the table's columns; the request does not contain them.
     encoding
         The encoding of the CSV file that is counted.
+    publication
+        The curator's title, publisher, source and contact, which change no answer and no key.
 
     Examples
     --------
@@ -79,26 +82,27 @@ class Plan(Result):
     edition: str = ""
     notes: tuple[str, ...] = field(default=(), compare=False)
     encoding: str = UTF8
+    publication: Publication = field(default_factory=Publication)
 
     @property
     def cells(self) -> int:
-        """How many cells are published, as far as it is known."""
+        """Number of published cells; 0 where it is not known beforehand."""
         return self.known_cells or 0
 
     @property
     def known_cells(self) -> int | None:
-        """How many cells are published; None where groups are found in the data, so that nobody knows."""
+        """Number of published cells; None where groups are discovered in the data."""
         cells = [table.known_cells for table in self.tables]
         return None if None in cells else sum(filter(None, cells))
 
     @property
     def lead(self) -> TablePlan:
-        """The first table. A kind of table that stands beside no other speaks for its whole release."""
+        """The first table, which answers for the whole release where its kind allows no other table."""
         return self.tables[0]
 
     @cached_property
     def request(self) -> dict[str, Any]:
-        """Everything public that was asked, as JSON: enough to rebuild this plan."""
+        """The public request as JSON: enough to rebuild this plan."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -112,35 +116,41 @@ class Plan(Result):
             "delta": str(self.cost.delta),
             "level": str(self.level),
             **({} if self.encoding == UTF8 else {"encoding": self.encoding}),
+            **({"publication": self.publication.to_json()} if self.publication != Publication() else {}),
             "tables": [table.to_json() for table in self.tables],
         }
 
     @cached_property
     def canonical(self) -> Plan:
-        """The same plan with the groups of every table in their canonical order: what is counted, and recorded."""
+        """The same plan with the groups of every table in their canonical order: what is counted, and recorded.
+
+        It has no title, publisher, source or contact: a ledger records questions and answers.
+        """
         tables = tuple(table.canonical for table in self.tables)
-        return self if all(map(is_, tables, self.tables)) else replace(self, tables=tables)
+        if all(map(is_, tables, self.tables)) and self.publication == Publication():
+            return self
+        return replace(self, tables=tables, publication=Publication())
 
     @property
     def key(self) -> str:
-        """The digest of the canonical request: the same question asked again has the same key, whatever the data holds.
+        """The digest of the canonical request: the same question has the same key, and the data has no influence on it.
 
-        Another order of the same groups is the same question, and so are another level, which needs no new noise, and
-        another name of the unit.
+        A question stays the same in another order of its groups, at another coverage (which needs no new noise), and
+        with another name of the unit, title, publisher, source or contact.
         """
         return self.canonical.declared_key
 
     @cached_property
     def declared_key(self) -> str:
-        """The digest of the request as it stands: what older programs recorded the answer under."""
-        asked = {name: value for name, value in self.request.items() if name not in _NOT_IN_KEY}
+        """The digest of the request with its groups in declared order: the key that older versions used."""
+        fields = {name: value for name, value in self.request.items() if name not in _NOT_IN_KEY}
         return hashlib.sha256(
-            json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+            json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
         ).hexdigest()
 
     @cached_property
     def guarantee(self) -> tuple[str, ...]:
-        """What is protected and how well, in plain words."""
+        """The guarantee in sentences: what is protected, and how well."""
         odds = (*odds_in_words(self), several_units_in_words(self.cost, self.protection.who))
         groups = max(table.groups.live for table in self.tables)
         about = [*self.lead.bound_sentences(self.protection, groups, len(self.tables))]
@@ -155,7 +165,7 @@ class Plan(Result):
 
     @property
     def sensitivity_text(self) -> str:
-        """How many cells one unit can move, in words."""
+        """The sensitivity in words: the number of cells that one unit can change."""
         who = self.protection.who.one
         many = " + ".join(str(table.sensitivity) for table in self.tables)
         total = sum(table.sensitivity for table in self.tables)
@@ -167,18 +177,18 @@ class Plan(Result):
         return f"One {who} changes at most {cells} counts, each by one; epsilon is the total for all of them."
 
     def report(self, guarantee: bool = True) -> Report:
-        """The plan for people: what is asked, the cells, the noise, the error of each cell, the cost, the guarantee."""
+        """Report the plan for people: questions, cells, noise, the error of each cell, cost, guarantee."""
         return plan_report(self, guarantee)
 
     def describe(self, guarantee: bool = True) -> str:
-        """The report as text."""
+        """Return the report as text."""
         return self.report(guarantee).text()
 
     def __str__(self) -> str:
         return self.describe()
 
     def to_json(self) -> dict[str, Json]:
-        """The plan for programs."""
+        """Return the plan for programs."""
         content: dict[str, Json] = {
             "dataset": self.dataset,
             "edition": self.edition,
@@ -205,14 +215,16 @@ class Plan(Result):
 
 
 def plan_from_request(request: Request) -> Plan:
-    """Rebuild a plan from its request: the question is judged again, the noise proved again, the cost worked out again.
+    """Rebuild a plan from its request: check the question again, prove the noise again, compute the cost again.
 
     Raises
     ------
     InvalidInput
-        When it is no request, or when the noise does not have the epsilon and delta that it states.
+        When this is not a request, or the noise does not have the epsilon and delta that the request states.
     """
     plan = _plan_from_request(request)
+    if "publication" in request:
+        plan = replace(plan, publication=Publication.from_json(request["publication"]))
     if "encoding" not in request:
         return plan
     if (encoding := request["encoding"]) not in ENCODINGS or encoding == UTF8:
@@ -221,7 +233,7 @@ def plan_from_request(request: Request) -> Plan:
 
 
 def _plan_from_request(request: Request) -> Plan:
-    """Rebuild a plan from all of its request but the encoding."""
+    """Rebuild a plan from its request; ignore the encoding."""
     if request.get("format") != FORMAT or request.get("version") != VERSION:
         raise InvalidInput(
             f"this is not a request that this version can read (it says {request.get('format')!r}).", argument="request"

@@ -1,13 +1,14 @@
-"""Making a plan from a request: questions, public groups, privacy or error. No row is read."""
+"""Make a plan from a request: questions, public groups, privacy or error. No row is read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Unpack
 
 from ...addresses import Address, read_address
+from ...datasets.publication import Publication
 from ...engines.base import ROW
 from ...engines.sources import Data, Source, open_source
 from ...errors import InvalidInput, InWords, arg
@@ -21,15 +22,16 @@ from ..tables.discovery import refuse_misfits
 from ..tables.draft import Draft
 from ..tables.kinds import draft_of
 from .banding import banded_notes, declare_bands
-from .declaring import blank_notes, contribution_bound, declare_groups, declared_sizes, refuse_texts_for_numbers
+from .declaring import blank_notes, contribution_bound, declare_groups, declared_sizes, refuse_unmatchable_values
 from .noise_request import NoiseRequest
 from .plan import Plan
 from .request import ReleaseRequest, RequestFields, read_request
 
-#: A release of more cells than this is a mistake in a domain.
-MOST_CELLS = 10_000_000
+#: Maximum number of cells in a release; more are a mistake in a domain.
+MAX_CELLS = 10_000_000
 
-_DEEPEST_VIEW = 20
+#: Maximum number of views between the question and its table.
+_MAX_VIEW_DEPTH = 20
 
 
 def plan_release(
@@ -48,7 +50,7 @@ def plan_release(
         columns are read, if it is there.
     fields
         ``unit`` (required), ``domain`` or ``groups``, ``epsilon`` or ``error``, ``mechanism``, ``max_groups`` and
-        whatever else a :class:`ReleaseRequest` has.
+        the other fields of a :class:`ReleaseRequest`.
 
     Examples
     --------
@@ -62,12 +64,27 @@ def plan_release(
     return plan_request(read_request(questions, **fields), data)
 
 
-def plan_request(request: ReleaseRequest, data: Data, questions: Sequence[Question] = ()) -> Plan:
-    """The plan of a request, for this data; its questions are read unless they were read before."""
+def plan_request(
+    request: ReleaseRequest,
+    data: Data,
+    questions: Sequence[Question] = (),
+    declaring: Callable[[str], str] | None = None,
+) -> Plan:
+    """Plan a request for this data.
+
+    Parameters
+    ----------
+    request, data
+        What is asked of what.
+    questions
+        Those of the request, if the caller has read them already.
+    declaring
+        The advice on how to declare a column that is not declared; by default ``domain=``.
+    """
     refuse_misfits(request)
-    source = _existing(data, request.dataset)
-    read = list(questions) or [read_question(sql, unit=request.unit) for sql in request.questions]
-    drafts = [draft_of(request, question) for question in read]
+    source = _existing_source(data, request.dataset)
+    parsed = list(questions) or [read_question(sql, unit=request.unit) for sql in request.questions]
+    drafts = [draft_of(request, question) for question in parsed]
     for draft in drafts:
         if source is not None:
             draft.bind(source)
@@ -78,34 +95,35 @@ def plan_request(request: ReleaseRequest, data: Data, questions: Sequence[Questi
         draft.refuse_misfits()
     unit = _expand(drafts, request.unit, source)
     for draft in drafts:
-        draft.look_at(source)
+        draft.inspect_columns(source)
     declare_bands(drafts, request.bands)
-    declare_groups(drafts, request)
+    declare_groups(drafts, request, declaring)
     most = contribution_bound(request.max_groups, Unit(unit, request.unit_name), drafts)
     protection = Protection(unit, request.relation, most, request.unit_name)
     notes = _notes(request, drafts, protection, source)
-    if sum(draft.declared_cells for draft in drafts) > MOST_CELLS:
-        raise InvalidInput(f"that is more than {MOST_CELLS:,} cells.", "Declare fewer groups.")
+    if sum(draft.declared_cells for draft in drafts) > MAX_CELLS:
+        raise InvalidInput(f"that is more than {MAX_CELLS:,} cells.", "Declare fewer groups.")
     sizes = declared_sizes(request.sizes, drafts)
     for draft, share in zip(drafts, request.shares, strict=True):
         draft.share = share
         draft.measure(protection, sizes)
     for draft in drafts:
-        draft.counting(protection)  # refuses what cannot be counted, before anything is spent
+        draft.counting(protection)  # refuses a question that the source cannot count, before anything is spent
     noise = NoiseRequest(request, sizes)
     tables = drafts[0].tables(drafts, protection, noise)
     cost = tables[0].price(tables, protection, *noise.stated_cost(tables))
     notes += noise.overpayment_note(tables, cost)
-    notes += _doubtful(drafts, unit, cost)
+    notes += _unusual_request_notes(drafts, unit, cost)
     refuse_unnamed_selection(data, request.edition)
     return Plan(
         _account(request, data, source),
         protection, tuple(tables), cost, request.level, request.edition, tuple(dict.fromkeys(notes)),
+        publication=Publication(request.title, request.publisher, request.source, request.contact),
     )  # fmt: skip
 
 
 def _refuse_stray_split(request: ReleaseRequest, drafts: Sequence[Draft]) -> None:
-    """Refuse a split of levels that are not there."""
+    """Refuse a split among levels where no table has levels."""
     if request.level_split and not any(draft.has_levels for draft in drafts):
         raise InvalidInput.must_be(
             "split",
@@ -117,7 +135,7 @@ def _refuse_stray_split(request: ReleaseRequest, drafts: Sequence[Draft]) -> Non
 def _notes(
     request: ReleaseRequest, drafts: Sequence[Draft], protection: Protection, source: Source | None
 ) -> list[str]:
-    """What a person should know of the declared groups and of the columns of the source."""
+    """Return notes on the declared groups and on how the columns of the source are read."""
     notes = blank_notes(request.domain)
     for draft in drafts:
         notes += draft.group_notes(protection)
@@ -125,7 +143,7 @@ def _notes(
         return notes
     for draft in drafts:
         notes += banded_notes(draft)
-    refuse_texts_for_numbers(drafts)
+    refuse_unmatchable_values(drafts)
     bases = [draft.base for draft in drafts]
     notes += [note for base in bases for note in reading_notes(base, source.table(base.table))]
     return notes + [note for base in bases for note in source.column_notes(base.table, sorted(base.columns))]
@@ -135,10 +153,10 @@ def _notes(
 _LARGE_DELTA = Fraction(1, 100)
 
 
-def _doubtful(drafts: Sequence[Draft], unit: str, cost: Cost) -> list[str]:
-    """Return notes on what is allowed and rarely meant: groups of one unit each, and a large delta."""
+def _unusual_request_notes(drafts: Sequence[Draft], unit: str, cost: Cost) -> list[str]:
+    """Return notes on requests that are allowed but rarely intended: groups of one unit each, and a large delta."""
     notes = []
-    if unit != ROW and any(column.casefold() == unit.casefold() for draft in drafts for column in draft.asked.by):
+    if unit != ROW and any(column.casefold() == unit.casefold() for draft in drafts for column in draft.question.by):
         notes.append(f"{unit} is the unit, and is grouped by: each group has one {unit} or none. Is that meant?")
     if cost.delta > _LARGE_DELTA:
         notes.append(
@@ -148,8 +166,8 @@ def _doubtful(drafts: Sequence[Draft], unit: str, cost: Cost) -> list[str]:
     return notes
 
 
-def _existing(data: Data | Address, dataset: str | None) -> Source | None:
-    """The source, if it is there: a plan can be made for data that is not."""
+def _existing_source(data: Data | Address, dataset: str | None) -> Source | None:
+    """Return the source, if it exists: a plan can be made without the data."""
     if not isinstance(data, str | Path | Address):
         return open_source(data, dataset)
     address = read_address(data)
@@ -157,21 +175,21 @@ def _existing(data: Data | Address, dataset: str | None) -> Source | None:
 
 
 def _account(request: ReleaseRequest, data: Data, source: Source | None) -> str:
-    """The data set whose account pays: the file's own, or the one it was said to belong to, with its edition."""
-    own = read_address(data).dataset if source is None else source.dataset  # type: ignore[arg-type]
+    """Return the data set whose ledger pays: the one that the request names, or that of the file."""
+    dataset = read_address(data).dataset if source is None else source.dataset  # type: ignore[arg-type]
     if request.dataset is None:
-        return own
+        return dataset
     if not request.edition and (source is None or source.has_own_name):
         raise InvalidInput(
             f"a data set named by {arg('dataset')} has several files, so say which one this is: "
-            f"{arg('edition', own)}, or your own name for it. The same question for the same edition gets the "
+            f"{arg('edition', dataset)}, or your own name for it. The same question for the same edition gets the "
             "recorded answer."
         )
     return read_name(request.dataset, "data set")
 
 
 def refuse_unnamed_selection(data: object, edition: str) -> None:
-    """A pattern that chooses among files of one name would get the recorded answer of another choice."""
+    """Refuse a pattern without an edition: other files that match it would get the recorded answer of these."""
     if not edition and isinstance(data, str | Path | Address) and read_address(data).is_selection:
         raise InvalidInput(
             f"{data} chooses some files of one name, so say which these are: {arg('edition', '2024')}, or your own "
@@ -180,15 +198,15 @@ def refuse_unnamed_selection(data: object, edition: str) -> None:
 
 
 def _expand(drafts: Sequence[Draft], unit: str, source: Source | None) -> str:
-    """Ask the tables themselves, and return the unit's column there.
+    """Replace views by the tables they read, and return the unit's column there.
 
-    A ledger binds the table's own column: a view that calls another column by the name of the unit protects nobody.
+    A ledger binds the column of the table, because a view can give the name of the unit to another column.
     """
     if source is None:
         return unit
     columns = []
     for draft in drafts:
-        draft.base, column = _base(draft.asked, unit, source)
+        draft.base, column = _base(draft.question, unit, source)
         columns.append(column)
     units = sorted(set(columns))
     if ROW in units and unit != ROW:
@@ -208,11 +226,11 @@ def _expand(drafts: Sequence[Draft], unit: str, source: Source | None) -> str:
 
 def _base(question: Question, unit: str, source: Source) -> tuple[Question, str]:
     column = unit if unit == ROW else find_column(unit, source.table(question.table))
-    for _ in range(_DEEPEST_VIEW):
+    for _ in range(_MAX_VIEW_DEPTH):
         definition = source.view(question.table)
         if definition is None:
-            for read in sorted(question.columns):
-                source.check_column(question.table, read)
+            for name in sorted(question.columns):
+                source.check_column(question.table, name)
             if column != ROW:
                 source.check_unit(question.table, column)
             return question, column
@@ -220,4 +238,4 @@ def _base(question: Question, unit: str, source: Source) -> tuple[Question, str]
         columns = source.table(view.table)
         column = column if column == ROW else find_column(view.column(column), columns)
         question = expand_view(question, definition).bind(columns, source.spelled(view.table))
-    raise InvalidInput(f"the view rests on views more than {_DEEPEST_VIEW} deep.", "Ask the table itself.")
+    raise InvalidInput(f"the view rests on views more than {_MAX_VIEW_DEPTH} deep.", "Ask the table itself.")

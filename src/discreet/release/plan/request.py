@@ -1,12 +1,14 @@
-"""What a person asks of a release, read once: the one form that Python's keywords, the command line and files share."""
+"""The request of a release: one object for Python's keywords, the command line and files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeAlias, TypedDict, Unpack
 
+from ...datasets.publication import LABELS, read_publication_text
 from ...errors import InvalidInput, InWords, WrongType, arg
 from ...exact.rationals import Number, as_fraction, read_epsilon
 from ...losses import Loss
@@ -30,23 +32,25 @@ from .fields import (
     FieldWords,
     field_words,
     read_columns,
+    read_declared,
     read_delta,
     read_edition,
     read_mechanism,
     read_questions,
+    read_split,
     read_suppression,
     read_totals,
 )
 
-#: Values of group columns: by name, or as text ("site=1..6"). What they hold is read against the question.
+#: Values of group columns: by name, or as text ("site=1..6"). They are checked against the question later.
 Domain: TypeAlias = Mapping[str, Any] | Sequence[str]
 
-#: A file of groups, or rows of them from a person's own program.
+#: A file of groups, or rows of groups from the calling program.
 Rows: TypeAlias = Any
 
 
 class RequestFields(TypedDict, total=False):
-    """What a request is made of, as keywords: :class:`ReleaseRequest` says what each is."""
+    """The keywords of a request; :class:`ReleaseRequest` describes each."""
 
     dataset: str | None
     edition: str
@@ -72,12 +76,16 @@ class RequestFields(TypedDict, total=False):
     bands: Domain | None
     discover: str | Sequence[str] | None
     one_row_each: bool
+    title: str
+    publisher: str
+    source: str
+    contact: str
     domain: Domain | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRequest:
-    """What is asked of a release. Every number is read and every name is found when it is made; no data is looked at.
+    """The request of a release. Making one checks every number and every name, and reads no data.
 
     Attributes
     ----------
@@ -87,7 +95,7 @@ class ReleaseRequest:
     unit
         ``"row"``, or the column that says whose row it is.
     unit_name
-        What texts call the unit: ``"person"``, ``"household"``, ``"device"``. Without it they call it by its column.
+        The noun for the unit in texts: ``"person"``, ``"household"``, ``"device"``; by default the name of its column.
         With ``unit="row"`` it is your statement, published as such, that every row is a different one. The ledger
         keeps the name of its first release.
     domain
@@ -102,19 +110,20 @@ class ReleaseRequest:
     zeros
         Structural zeros: groups that cannot exist, a CSV file or a list of rows.
     discover
-        Group columns whose values are found in the data instead of declared, ``"job"`` or ``["job", "town"]``. A group
+        Group columns whose values are discovered in the data, not declared: ``"job"`` or ``["job", "town"]``. A group
         is named only if its noisy count passes a threshold that follows from epsilon, ``delta`` (required) and
         ``max_groups``.
     one_row_each
         With ``discover`` and ``unit="row"``: your statement that each person has one row.
     epsilon, delta
-        For the whole release, per unit. Leave ``epsilon`` out with ``error`` or a saved mechanism: it then follows.
+        The privacy of the whole release, per unit. Leave ``epsilon`` out with ``error`` or a saved mechanism, from
+        which it follows.
     error
-        Instead of ``epsilon``: how far off a count may be, at most, with probability ``level``.
+        Instead of ``epsilon``: the largest error of a count, with probability ``level``.
     mechanism
         A name (such as geometric or discrete-gaussian; ``discreet release --help`` lists them), a mechanism, or a
-        p-table, which is used with fresh keys. One whose guarantee has a delta costs both, what it states or what it
-        has at your ``epsilon``.
+        p-table, which is used with fresh keys. A mechanism with a delta costs epsilon and delta: those it states, or
+        your ``epsilon`` with the delta that follows.
     properties, loss
         Instead of ``mechanism``: the best one that has these properties ("WH+CM"), for this loss ("L0" if not given),
         as :func:`discreet.design` finds it for the bound or for each size.
@@ -128,32 +137,37 @@ class ReleaseRequest:
     relation
         ``"add-remove"`` or ``"substitution"``; by default what ``sizes`` implies.
     max_groups
-        In how many groups one unit is counted at most. There is no default where a unit can have rows in several
-        groups: 1 counts each in one group only, the number of groups counts each wherever it has rows.
+        Contribution bound: the maximum number of groups in which one unit is counted. It has no default where a unit
+        can have rows in several groups. 1 counts each unit in one group only; the number of groups counts each unit in
+        every group where it has rows.
     totals
         Columns to publish totals over as well, in every combination: ``["sex"]``, or ``"all"``. Like ROLLUP and CUBE in
-        the question: people are bounded once, and all counts are combined so that they add up.
+        the question: contributions are bounded once, and all counts are combined so that they add up.
     split
         For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default. For one question
         with totals: the parts of its levels, the finest first; by default chosen for a small largest error.
     suppress_below
         Withhold reported counts below this. Only the noisy count decides.
     level
-        The coverage of intervals, whatever the truth.
+        The coverage of the intervals, for any true counts.
     edition
         Your name for the state of the data. The same question for the same edition has one answer.
+    title, publisher, source, contact
+        Your statements for readers, published as such. They are no part of the question: the same question with another
+        title has the same answer and costs nothing.
     dataset
-        The data set whose people these are, where the file has another name, such as next quarter's: one account for
-        the same people. It needs an ``edition``, so that no file gets the recorded answer of another. A table in memory
-        has no other name: there it is required, the question calls the table so, and the edition may be left out.
+        The data set that these people belong to, where the file has another name, such as next quarter's: the same
+        people have one budget. It needs an ``edition``, so that no file gets the recorded answer of another. A table in
+        memory has no other name: there ``dataset`` is required and names the table in the question, and the edition may
+        be left out.
 
     Examples
     --------
     >>> import discreet as dc
-    >>> asked = dc.ReleaseRequest(
+    >>> request = dc.ReleaseRequest(
     ...     questions=("SELECT COUNT(*) FROM visits",), unit="row", epsilon="0.1", counts="Signed"
     ... )
-    >>> asked.epsilon, asked.counts, asked.relation
+    >>> request.epsilon, request.counts, request.relation
     (Fraction(1, 10), 'signed', 'add-remove')
     """
 
@@ -241,7 +255,7 @@ class ReleaseRequest:
         default="geometric",
         metadata=field_words(
             "Noise",
-            lambda: f"{', '.join(FAMILIES.written('release'))}, or a file.",
+            lambda: f"{', '.join(FAMILIES.cli_names('release'))}, or a file.",
             TEXT,
             "The noise, and the form of the counts.",
         ),
@@ -350,6 +364,22 @@ class ReleaseRequest:
             {"type": "boolean"},
         ),
     )
+    title: str = field(
+        default="",
+        metadata=field_words(
+            "Title",
+            "The title of the published page; by default what is counted.",
+            TEXT,
+            "Statements for readers; they change no count and cost nothing.",
+        ),
+    )
+    publisher: str = field(default="", metadata=field_words("Publisher", "Who publishes, as readers see it.", TEXT))
+    source: str = field(
+        default="", metadata=field_words("Source", "Where the data comes from, such as a survey or a register.", TEXT)
+    )
+    contact: str = field(
+        default="", metadata=field_words("Contact", "Whom readers can ask: a name, an address, a page.", TEXT)
+    )
     domain: Domain | None = field(
         default=None,
         metadata=field_words(
@@ -362,9 +392,9 @@ class ReleaseRequest:
 
     def __post_init__(self) -> None:
         for name, read in _READERS.items():
-            given = getattr(self, name)
-            if given is not None or name == "discover":
-                object.__setattr__(self, name, read(given))
+            value = getattr(self, name)
+            if value is not None or name in ("discover", "questions"):
+                object.__setattr__(self, name, read(value))
         object.__setattr__(self, "relation", _relation(self.relation, self.sizes))
         object.__setattr__(self, "split", _shares(self.split, self._parts))
         if self.designed and (self.mechanism != "geometric" or self.error is not None):
@@ -376,33 +406,33 @@ class ReleaseRequest:
 
     @property
     def _parts(self) -> int:
-        """How many parts a split has: one for each question, or for each level of one that may have totals."""
+        """Number of parts of a split: one for each question, or for each level of one question with totals."""
         words = self.questions[0].casefold()
         totals = self.totals is not None or any(word in words for word in ("rollup", "cube", "grouping"))
         return max(1, len(self.split or ())) if len(self.questions) == 1 and totals else len(self.questions)
 
     @property
     def level_split(self) -> tuple[Fraction, ...]:
-        """The parts of the levels of a single question; none if they were not given."""
+        """The parts of the levels of a single question; empty if the request does not split levels."""
         return self.split if len(self.questions) == 1 < len(self.split) else ()
 
     @property
     def shares(self) -> tuple[Fraction, ...]:
-        """The part of epsilon that each question gets."""
+        """The part of epsilon of each question."""
         return (Fraction(1),) if self.level_split else self.split
 
     @property
     def designed(self) -> bool:
-        """Whether a mechanism is to be designed for this release."""
+        """Whether a mechanism must be designed for this release."""
         return self.properties is not None or self.loss is not None
 
 
-#: What people read of each field, by its name, in the order in which people read them.
+#: The words for each field, by its name, in the order of forms and help.
 WORDS: dict[str, FieldWords] = {one.name: one.metadata["words"] for one in fields(ReleaseRequest)}
 
 
 def read_request(questions: str | Sequence[str] | ReleaseRequest, **fields: Unpack[RequestFields]) -> ReleaseRequest:
-    """The request that these keywords make, or a request that is one already.
+    """Return the request that these keywords make; a request is returned as it is.
 
     >>> read_request("SELECT COUNT(*) FROM visits", unit="row", epsilon=1, level=2)
     Traceback (most recent call last):
@@ -424,8 +454,8 @@ def read_request(questions: str | Sequence[str] | ReleaseRequest, **fields: Unpa
     return ReleaseRequest(questions=questions, **fields)  # type: ignore[arg-type]  # they are read when it is made
 
 
-def _relation(written: str | None, sizes: object) -> str:
-    relation = None if not written else find_name(written, RELATIONS, "a neighbour relation", argument="relation")
+def _relation(name: str | None, sizes: object) -> str:
+    relation = None if not name else find_name(name, RELATIONS, "a neighbour relation", argument="relation")
     if sizes is not None and relation is not None and RELATIONS[relation].hides_presence:
         raise InvalidInput(
             "with public sizes the relation is substitution: the number of units in each group is known, so nobody "
@@ -436,7 +466,7 @@ def _relation(written: str | None, sizes: object) -> str:
 
 
 def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]:
-    """The part of epsilon that each question gets, or each level of a single one; they add up to one."""
+    """Return the part of epsilon of each question, or of each level of a single one; they add up to 1."""
     if not split:
         return (Fraction(1, number),) * number
     parts = [as_fraction(part, "a part of the split") for part in split]
@@ -447,17 +477,22 @@ def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]
     return tuple(part / sum(parts) for part in parts)
 
 
-#: Fields that are read as soon as they are given.
+#: Fields -> how a request reads their values when it is made.
 _READERS: dict[str, Callable[[Any], Any]] = {
     "questions": read_questions,
+    "domain": partial(read_declared, "domain"),
+    "groups": partial(read_declared, "groups"),
+    "zeros": partial(read_declared, "zeros"),
+    "split": read_split,
     "unit_name": read_unit_name,
     "discover": read_columns,
     "epsilon": read_epsilon,
     "delta": read_delta,
     "mechanism": read_mechanism,
-    "counts": lambda written: find_name(written, OUTPUTS, "a form of counts", argument="counts"),
+    "counts": lambda name: find_name(name, OUTPUTS, "a form of counts", argument="counts"),
     "totals": read_totals,
     "suppress_below": read_suppression,
     "level": read_level,
     "edition": read_edition,
+    **{name: partial(read_publication_text, name=name) for name in LABELS},
 }

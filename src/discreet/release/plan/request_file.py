@@ -1,10 +1,10 @@
-"""A request in a file: everything of a release in TOML, to be read and reviewed before anything is spent.
+"""A release request in a TOML file, to be reviewed before anything is spent.
 
 The fields are those of :class:`~.request.RequestFields` by their names, and ``questions``, ``data``, ``ledger`` and
-``out``. Files are named relative to the request file, so that it means the same wherever it is run. Numbers with a
-point are read as they are written (0.1 is 1/10). A password is refused: a request is for everyone to read.
+``out``. Files are named relative to the request file, so that it can be run from any folder. Numbers with a point are
+exact decimals (0.1 is 1/10). A password is refused: everyone may read a request.
 
-Where ``dataset`` names a dataset file, the question is asked of that data set, and what it fixes cannot stand here.
+Where ``dataset`` names a dataset file, that file fixes some fields, and the request must leave them out.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,13 +20,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
-from ...datasets.declaration import FIXED, fixed_in
+from ...datasets.declaration import FIXED, fixed_field_error
 from ...datasets.finding import is_declaration
-from ...datasets.places import refuse_password, relative_path, relative_place, resolved_place
-from ...datasets.written_values import read_written_values, written_values
+from ...datasets.locations import refuse_password, relative_location, relative_path, resolve_location
+from ...datasets.toml_domains import read_toml_domain, toml_domain
 from ...errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, named
 from ...exact.rationals import as_fraction
 from ...files import load
+from ...lists import read_list
 from ...mechanism import Mechanism
 from ...ptables.reading import read_ptable
 from ...ptables.table import PTable
@@ -33,20 +35,20 @@ from ...questions.bands import bands_from
 from ...questions.domains import split_domain
 from ...report import Json, Report, Result, Section, Terms, stamped
 from ...wording import nearest
-from .fields import NUMBER, PLACES, ROWS
+from .fields import LOCATIONS, NUMBER, ROWS
 from .request import WORDS, ReleaseRequest, RequestFields, read_request
 from .toml_text import FILE_WORDS, STAMP, toml_text
 
-#: What a file is called that holds a request.
+#: The ending of a request file's name.
 ENDING = ".toml"
 
-#: Fields whose text is the name of a file.
+#: Fields whose value, if it is text, is the name of a file.
 _FILES = tuple(name for name, words in WORDS.items() if words.schema == ROWS)
 
-#: Fields that are numbers, kept as they were typed.
+#: Fields whose values are numbers, which keep their digits as typed.
 _NUMBERS = tuple(name for name, words in WORDS.items() if words.schema == NUMBER)
 
-#: What the file is, for messages.
+#: The noun for the file in messages.
 _WHAT = "a request"
 
 _HEADING = (
@@ -58,28 +60,29 @@ _HEADING = (
 
 @dataclass(frozen=True, eq=False)
 class RequestFile(Result):
-    """A request that was read from a file: :func:`open_request` gives it.
+    """A request in a file, as :func:`open_request` reads it.
 
     Attributes
     ----------
     path
         The file.
     content
-        What it says, by the names of its fields.
+        The values of its fields, by name.
     questions, fields
-        The SQL, and everything else that is asked, as keywords.
+        The SQL, and the other fields of the request, as keywords.
     dataset
-        The dataset file that the question is asked of; None where the request says everything.
+        The dataset file that the question is about; None if the request names none.
     data, ledger, out
-        Where the table, the ledger and the bundle are; None where the file does not say it. Files are found from here.
+        Addresses of the table, the ledger and the bundle; None where the file gives none. Files are relative to the
+        working folder.
 
     Examples
     --------
     >>> import discreet as dc, pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "request.toml"
     >>> _ = file.write_text('questions = "SELECT COUNT(*) FROM visits"\\nunit = "row"\\nepsilon = 1')
-    >>> asked = dc.open_request(file)
-    >>> asked.request.epsilon, asked.places
+    >>> request_file = dc.open_request(file)
+    >>> request_file.request.epsilon, request_file.locations
     (Fraction(1, 1), {})
     """
 
@@ -94,7 +97,7 @@ class RequestFile(Result):
 
     @cached_property
     def request(self) -> ReleaseRequest:
-        """What is asked; a question to a data set is completed by what that declares."""
+        """The request; refused for a question to a data set, whose dataset file has the other fields."""
         if self.dataset is not None:
             other = "" if self.data is None else ".with_data(asked.data, edition=asked.fields['edition'])"
             raise InvalidInput(
@@ -105,35 +108,41 @@ class RequestFile(Result):
         return read_request(self.questions, **self.fields)  # type: ignore[arg-type]  # every field is read there
 
     @property
+    def locations(self) -> dict[str, str]:
+        """Addresses of the data, the ledger and the bundle, as keywords, where the file gives them."""
+        addresses = {"data": self.data, "ledger": self.ledger, "out": self.out}
+        return {name: address for name, address in addresses.items() if address is not None}
+
+    @property
     def places(self) -> dict[str, str]:
-        """The data, the ledger and the folder of the bundle, as keywords, where the file says them."""
-        named = {"data": self.data, "ledger": self.ledger, "out": self.out}
-        return {name: place for name, place in named.items() if place is not None}
+        """Deprecated name of :attr:`locations`."""
+        warnings.warn("places is now locations; the next version removes places.", DeprecationWarning, stacklevel=2)
+        return self.locations
 
     def to_json(self) -> dict[str, Json]:
-        """What the file says."""
-        said = {name: value for name, value in self.content.items() if name not in STAMP}
-        return stamped("request-file", 1, said)
+        """Return the fields of the file."""
+        fields = {name: value for name, value in self.content.items() if name not in STAMP}
+        return stamped("request-file", 1, fields)
 
     def report(self) -> Report:
-        """The fields, as the file has them."""
-        pairs = tuple((name, _shown(value)) for name, value in self.to_json().items() if name not in STAMP)
+        """Report the fields, as the file has them."""
+        pairs = tuple((name, _in_words(value)) for name, value in self.to_json().items() if name not in STAMP)
         return Report(f"The request in {self.path.name}", "A request", sections=(Section(parts=(Terms(pairs),)),))
 
     def __str__(self) -> str:
         return self.describe()
 
 
-def _shown(value: Json) -> str:
+def _in_words(value: Json) -> str:
     if isinstance(value, Mapping):
-        return "; ".join(f"{name}: {_shown(one)}" for name, one in value.items())
+        return "; ".join(f"{name}: {_in_words(one)}" for name, one in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(map(_shown, value))
+        return ", ".join(map(_in_words, value))
     return str(value)
 
 
 def is_request_file(questions: Sequence[str]) -> bool:
-    """Whether what was given for the questions is the name of a request file."""
+    """Return whether the questions are in fact the name of a request file."""
     return len(questions) == 1 and questions[0].lower().endswith(ENDING) and "\n" not in questions[0]
 
 
@@ -141,19 +150,19 @@ def is_request_file(questions: Sequence[str]) -> bool:
 
 
 def open_request(path: str | Path, **changed: object) -> RequestFile:
-    """The request that a TOML file holds. Nothing of the data is looked at.
+    """Read a request from a TOML file. The data is not read.
 
     Parameters
     ----------
     path
         The file. ``dc.write_request`` and ``discreet release ... --plan --write FILE`` write one.
     changed
-        Fields that are other this time than in the file, such as ``edition``.
+        Fields that replace those of the file, such as ``edition``.
 
     Raises
     ------
     UnreadableFile
-        When there is no such file, or it is not TOML, or a field cannot be used.
+        When the file does not exist, is not TOML, or has a field that cannot be used.
 
     Examples
     --------
@@ -168,8 +177,8 @@ def open_request(path: str | Path, **changed: object) -> RequestFile:
     ... [domain]
     ... site = "1..6"
     ... ''')
-    >>> asked = dc.open_request(file)
-    >>> plan = dc.plan_release(asked.request, data=asked.data)
+    >>> request_file = dc.open_request(file)
+    >>> plan = dc.plan_release(request_file.request, data=request_file.data)
     >>> plan.cells, str(plan.cost.epsilon)
     (6, '1/2')
     """
@@ -177,20 +186,19 @@ def open_request(path: str | Path, **changed: object) -> RequestFile:
     content = _read(file) | changed
     try:
         _check_fields(content)
-        places = {name: _place(content[name], name, file.parent) for name in PLACES if name in content}
-        fields = {name: _field(name, value, file.parent) for name, value in content.items() if name not in places}
+        addresses = {name: _address(content[name], name, file.parent) for name in LOCATIONS if name in content}
+        fields = {name: _field(name, value, file.parent) for name, value in content.items() if name not in LOCATIONS}
         questions = fields.pop("questions", None)
         if not isinstance(questions, str | list):
             raise InvalidInput("the question is missing.", 'Write it as: questions = "SELECT ..."')
-        asked = {name: value for name, value in fields.items() if name not in STAMP}
-        dataset = str(_found(str(asked.pop("dataset")), file.parent)) if _asks_dataset(content) else None
-        found = {name: places.get(name) for name in PLACES}
-        opened = RequestFile(file, content, questions, asked, dataset, found["data"], found["ledger"], found["out"])
+        keywords = {name: value for name, value in fields.items() if name not in STAMP}
+        dataset = str(file.parent / str(keywords.pop("dataset"))) if _names_declaration(content) else None
+        request_file = RequestFile(file, content, questions, keywords, dataset, *map(addresses.get, LOCATIONS))
         if dataset is None:
-            _ = opened.request  # which reads every field
+            _ = request_file.request  # checks every field
     except DiscreetError as problem:
         raise UnreadableFile.because(str(file), problem) from None
-    return opened
+    return request_file
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -206,64 +214,60 @@ def _read(file: Path) -> dict[str, Any]:
         raise UnreadableFile(f"{file} is not TOML: {problem}.", "Texts stand in quotes.") from None
 
 
-def _asks_dataset(content: Mapping[str, object]) -> bool:
-    """Return whether a question is asked of a dataset file; any other data set is a name."""
+def _names_declaration(content: Mapping[str, object]) -> bool:
+    """Return whether ``dataset`` is a dataset file; otherwise it is the name of a data set."""
     dataset = content.get("dataset")
     return isinstance(dataset, str | Path) and is_declaration(str(dataset))
 
 
 def _check_fields(content: Mapping[str, object]) -> None:
-    fixed = {*FIXED} - {"dataset"} if _asks_dataset(content) else set()
+    fixed_by_declaration = {*FIXED} - {"dataset"} if _names_declaration(content) else set()
     for name in content:
-        if name in fixed:
-            raise fixed_in(Path(str(content["dataset"])).name, name, name)
+        if name in fixed_by_declaration:
+            raise fixed_field_error(Path(str(content["dataset"])).name, name, name)
         if name in STAMP:
             if content[name] != STAMP[name]:
                 raise InvalidInput.must_be(name, f"{STAMP[name]!r}", content[name])
         elif name not in FILE_WORDS:
             near = nearest(name, FILE_WORDS)
-            meant = f"Did you mean {near}? " if near else ""
-            raise InvalidInput(f"a request has no field {name!r}.", f"{meant}It has {', '.join(FILE_WORDS)}.")
+            suggestion = f"Did you mean {near}? " if near else ""
+            raise InvalidInput(f"a request has no field {name!r}.", f"{suggestion}It has {', '.join(FILE_WORDS)}.")
 
 
 def _field(name: str, value: object, folder: Path) -> object:
-    """A field as a request takes it; files are found from the folder of the request file."""
+    """Return a field as a request takes it; resolve files against the folder of the request file."""
     if name == "domain" and isinstance(value, Mapping):
-        return {column: read_written_values(column, values, folder) for column, values in value.items()}
+        return {column: read_toml_domain(column, values, folder) for column, values in value.items()}
     if name == "domain" and isinstance(value, list):
-        return dict(_declared(text, folder) for text in value)
+        return dict(_read_domain(text, folder) for text in value)
     if name in _FILES and isinstance(value, str):
-        return str(_found(value, folder))
+        return str(folder / value)
     if name == "mechanism" and isinstance(value, str):
-        return mechanism_named(value, folder)
+        return find_mechanism(value, folder)
     return value
 
 
-def _declared(text: object, folder: Path) -> tuple[str, object]:
-    column, body = split_domain(text)  # type: ignore[arg-type]  # which refuses what is no text
-    return column, read_written_values(column, body, folder)
+def _read_domain(text: object, folder: Path) -> tuple[str, object]:
+    column, body = split_domain(text)  # type: ignore[arg-type]  # refuses values that are not text
+    return column, read_toml_domain(column, body, folder)
 
 
-def mechanism_named(name: str, folder: Path | None = None) -> str | Mechanism | PTable:
-    """A mechanism by name, from its file, or a p-table from one."""
+def find_mechanism(name: str, folder: Path | None = None) -> str | Mechanism | PTable:
+    """Return the name of a mechanism as it is; load a mechanism or a p-table from its file."""
     if not Path(name).suffix:
         return name
-    file = name if folder is None else str(_found(name, folder))
+    file = name if folder is None else str(folder / name)
     return load(file) if name.endswith(".json") else read_ptable(file)
 
 
-def _found(name: str, folder: Path) -> Path:
-    return folder / name
-
-
-def _place(given: object, name: str, folder: Path) -> str:
-    if not isinstance(given, str | Path):
-        raise WrongType.must_be(name, "a text", InWords(f"a {type(given).__name__}"))
-    text = os.fspath(given)
+def _address(value: object, name: str, folder: Path) -> str:
+    if not isinstance(value, str | Path):
+        raise WrongType.must_be(name, "a text", InWords(f"a {type(value).__name__}"))
+    text = os.fspath(value)
     if name == "out":
         refuse_password(text, name, _WHAT)
-        return str(_found(text, folder))
-    return resolved_place(text, name, folder, _WHAT)
+        return str(folder / text)
+    return resolve_location(text, name, folder, _WHAT)
 
 
 # ------------------------------------------------------------------------------------------------ writing
@@ -280,8 +284,8 @@ def write_request(
     path
         The file, ending in .toml. It must not exist.
     questions, data, ledger, out, fields
-        As for :func:`discreet.release_counts`. Tables and mechanisms of your program are in no file: save them, and
-        name the file.
+        As for :func:`discreet.release_counts`. A file cannot hold a table or a mechanism of your program: save it, and
+        name its file.
 
     Examples
     --------
@@ -312,18 +316,18 @@ def write_request(
 
 
 def request_text(file: Path, questions: str | Sequence[str], fields: Mapping[str, Any]) -> str:
-    """What a request file says that will stand there; None is left out."""
-    asked = [questions] if isinstance(questions, str) else list(questions)
-    content: dict[str, Json] = {**STAMP, "questions": asked[0] if len(asked) == 1 else asked}
+    """Return the text of a request file at this path, without the fields that are None."""
+    texts = [questions] if isinstance(questions, str) else read_list(questions, "questions", "questions")
+    content: dict[str, Json] = {**STAMP, "questions": texts[0] if len(texts) == 1 else texts}
     for name, value in fields.items():
         if value is not None:
-            content[name] = _written(name, value, file.parent)
+            content[name] = _field_json(name, value, file.parent)
     _check_fields(content)
     return toml_text(content, [line.format(name=file.name) for line in _HEADING])
 
 
 def as_line(name: str, typed: str) -> str:
-    """A field and its value as a request file has them, from what is typed on a command line.
+    """Return the line of a request file for a field typed on a command line.
 
     >>> as_line("max_groups", "1"), as_line("edition", "2026-11"), as_line("domain", "site=1..6")
     ('max_groups = 1', 'edition = "2026-11"', 'domain.site = "1..6"')
@@ -337,19 +341,19 @@ def as_line(name: str, typed: str) -> str:
     return f"{name} = {typed}" if bare else f'{name} = "{typed}"'
 
 
-def _written(name: str, value: Any, folder: Path) -> Json:
-    if name in PLACES:
+def _field_json(name: str, value: Any, folder: Path) -> Json:
+    if name in LOCATIONS:
         text = os.fspath(value)
         if name == "out":
             refuse_password(text, name, _WHAT)
             return relative_path(text, folder)
-        return relative_place(text, name, folder, _WHAT)
-    if (name in _FILES and isinstance(value, str | Path)) or _asks_dataset({name: value}):
+        return relative_location(text, name, folder, _WHAT)
+    if (name in _FILES and isinstance(value, str | Path)) or _names_declaration({name: value}):
         return relative_path(value, folder)
     if name == "mechanism" and isinstance(value, str) and Path(value).suffix:
         return relative_path(value, folder)
     if name == "domain":
-        return _written_domain(value, folder)
+        return _domain_json(value, folder)
     if name == "bands" and isinstance(value, Mapping):
         return {
             str(column): edges if isinstance(edges, str) else bands_from(str(column), edges).body
@@ -358,12 +362,12 @@ def _written(name: str, value: Any, folder: Path) -> Json:
     return _json(name, value)
 
 
-def _written_domain(domain: Mapping[str, Any] | Sequence[str], folder: Path) -> Json:
+def _domain_json(domain: Mapping[str, Any] | Sequence[str], folder: Path) -> Json:
     if isinstance(domain, Mapping):
-        return {str(column): _json("domain", written_values(str(column), values)) for column, values in domain.items()}
+        return {str(column): _json("domain", toml_domain(str(column), values)) for column, values in domain.items()}
     split = [split_domain(text) for text in ([domain] if isinstance(domain, str) else domain)]
     if len({column for column, _ in split}) < len(split):
-        return [str(text) for text in domain]  # declared twice, which is refused when it is read
+        return [str(text) for text in domain]  # reading it refuses the column that is declared twice
     bodies = {column: body.strip() for column, body in split}
     return {
         column: f"@{relative_path(body[1:], folder)}" if body.startswith("@") else body
@@ -372,7 +376,7 @@ def _written_domain(domain: Mapping[str, Any] | Sequence[str], folder: Path) -> 
 
 
 def _json(name: str, value: Any) -> Json:
-    """A value as a file has it: numbers as numbers where nothing is lost, everything else as text."""
+    """Return a value as a file has it: a number where that is exact, otherwise text."""
     if isinstance(value, Fraction):
         value = str(value)
     if isinstance(value, str) and name in _NUMBERS:
@@ -395,23 +399,23 @@ def _json(name: str, value: Any) -> Json:
 
 
 def _number(text: str) -> Json:
-    """A number as it was typed, where TOML reads the very same number from it."""
+    """Return a number as it was typed if TOML reads exactly that number from it, otherwise its text."""
     try:
         exact = as_fraction(text)
-        read = tomllib.loads(f"x = {text.strip()}", parse_float=str)["x"]
-        same = isinstance(read, str | int) and not isinstance(read, bool) and as_fraction(read) == exact
+        value = tomllib.loads(f"x = {text.strip()}", parse_float=str)["x"]
+        same = isinstance(value, str | int) and not isinstance(value, bool) and as_fraction(value) == exact
     except (DiscreetError, tomllib.TOMLDecodeError):
         return text
-    return _Typed(text.strip()) if same and not isinstance(read, int) else int(exact) if same else text
+    return _NumberAsTyped(text.strip()) if same and not isinstance(value, int) else int(exact) if same else text
 
 
-class _Typed(float):
-    """A number that is written as it was typed."""
+class _NumberAsTyped(float):
+    """A number that keeps its digits as typed."""
 
-    def __new__(cls, text: str) -> _Typed:
-        made = super().__new__(cls, float(text))
-        made._text = text
-        return made
+    def __new__(cls, text: str) -> _NumberAsTyped:
+        number = super().__new__(cls, float(text))
+        number._text = text
+        return number
 
     _text: str
 

@@ -1,4 +1,4 @@
-"""A request as TOML, one field a line with a comment over it; and the schema of such files."""
+"""A request as TOML, one field a line under a comment, and the JSON schema of request files."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from ...datasets.declaration import FIXED
 from ...datasets.toml_values import toml_key, toml_value
 from ...errors import Mention
 from ...report import Json
-from .fields import PLACES, FieldWords
+from .fields import LOCATIONS, FieldWords
 from .request import WORDS
 
-#: What a request file is stamped with.
+#: The format and version in a request file.
 STAMP: dict[str, Json] = {"format": "discreet request-file", "version": 1}
 
-#: The words of everything a request file says, in the order in which people read it.
-FILE_WORDS: dict[str, FieldWords] = {"questions": WORDS["questions"], **PLACES, **WORDS}
+#: The words for every field of a request file, in the order of the file.
+FILE_WORDS: dict[str, FieldWords] = {"questions": WORDS["questions"], **LOCATIONS, **WORDS}
 
 
 def toml_text(content: Mapping[str, Json], heading: Sequence[str]) -> str:
-    """The content of a request file, under comments that say what it is."""
+    """Return the text of a request file; ``heading`` are the comments at its top."""
     names = [*(name for name in FILE_WORDS if name in content), *(name for name in content if name not in FILE_WORDS)]
     stamps = [name for name in STAMP if name in names]
     tables = [name for name in names if isinstance(content[name], Mapping)]
@@ -46,12 +46,12 @@ def _comment(name: str) -> Iterator[str]:
 
 def request_schema() -> dict[str, Json]:
     """Return the JSON schema of request files, which ``schemas/request-file.json`` holds."""
-    described = {
-        name: {"description": words.written_help(_in_files), **words.schema} for name, words in FILE_WORDS.items()
+    properties = {
+        name: {"description": words.help_text(_in_files), **words.schema} for name, words in FILE_WORDS.items()
     }
     stamp = {name: {"const": value} for name, value in STAMP.items()}
     a_file: dict[str, Json] = {"type": "string", "pattern": r"\.[Tt][Oo][Mm][Ll]$"}
-    stated = [{"required": [name]} for name in FIXED if name in FILE_WORDS and name != "dataset"]
+    fixed_by_declaration = [{"required": [name]} for name in FIXED if name in FILE_WORDS and name != "dataset"]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "discreet/request-file/1",
@@ -59,10 +59,10 @@ def request_schema() -> dict[str, Json]:
         "description": "Everything of a release, as a TOML file says it. Files are named relative to it; a password is "
         "refused.",
         "type": "object",
-        "properties": stamp | described,
+        "properties": stamp | properties,
         "required": ["questions"],
         "if": {"properties": {"dataset": a_file}, "required": ["dataset"]},
-        "then": {"not": {"anyOf": stated}},
+        "then": {"not": {"anyOf": fixed_by_declaration}},
         "else": {"required": ["unit"]},
         "additionalProperties": False,
     }

@@ -1,1 +1,1 @@
-"""The kinds of tables: one class for each, which knows all that is particular to it."""
+"""The kinds of tables: one class for each, which has everything particular to it."""

@@ -1,4 +1,4 @@
-"""One table of several editions in one order of the groups, and what changed between two of them."""
+"""Tables of several editions in the same order of groups, and the changes between two of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...exact.arrays import FloatArray, IntArray
-from ..noise.changes import Changes, Enclosed, changes, enclosed_changes, total_change
-from ..noise.margins import Cells, Combined
+from ..noise.changes import Changes, EnclosedCounts, changes, enclosed_changes, total_change
+from ..noise.margins import Combined, ReleasedCells
 
 if TYPE_CHECKING:
     from .released import ReleasedTable
@@ -25,11 +25,11 @@ class Aligned(ABC):
     Attributes
     ----------
     table
-        As it was released, in its own order.
+        The released table, in its original order.
     counts, status
-        In the order of the first edition, one after the other.
+        The counts and flags in the order of the first edition, in one dimension.
     order
-        Where each of these counts stands in the table.
+        The index of each of these counts in the table.
     """
 
     table: ReleasedTable
@@ -38,49 +38,49 @@ class Aligned(ABC):
     order: IntArray
 
     @abstractmethod
-    def changes(self, later: Aligned, level: Fraction) -> Changes:
-        """What changed from this edition to a later one, with intervals that each cover so often."""
+    def changes(self, later: Aligned, coverage: Fraction, *, growth: bool = True) -> Changes:
+        """Return the changes from this edition to a later one, with intervals that each have this coverage."""
 
     @property
     def totaled_measures(self) -> tuple[str, ...]:
-        """The measures whose total is worked out beside the counts."""
+        """The measures for which a change of the total is computed."""
         return ()
 
-    def total_change(self, later: Aligned, measure: int, level: Fraction) -> Combined | None:
-        """The change of all counts of a measure together; None where it is unknown or stands among the counts."""
+    def total_change(self, later: Aligned, measure: int, coverage: Fraction) -> Combined | None:
+        """Return the change of the total of a measure; None if it is unknown or among the counts."""
         return None
 
 
 @dataclass(frozen=True, eq=False)
 class AlignedCells(Aligned):
-    """Cells whose noises are independent."""
+    """A table whose cells have independent noise."""
 
-    cells: Cells
+    cells: ReleasedCells
 
-    def changes(self, later: Aligned, level: Fraction) -> Changes:
+    def changes(self, later: Aligned, coverage: Fraction, *, growth: bool = True) -> Changes:
         assert isinstance(later, AlignedCells)
-        return changes(self.cells, later.cells, level)
+        return changes(self.cells, later.cells, coverage, growth=growth)
 
     @property
     def totaled_measures(self) -> tuple[str, ...]:
         return self.table.measures
 
-    def total_change(self, later: Aligned, measure: int, level: Fraction) -> Combined | None:
+    def total_change(self, later: Aligned, measure: int, coverage: Fraction) -> Combined | None:
         assert isinstance(later, AlignedCells)
         chosen = np.arange(self.counts.size) % len(self.table.measures) == measure
-        return total_change(self.cells, later.cells, chosen, level)
+        return total_change(self.cells, later.cells, chosen, coverage)
 
 
 @dataclass(frozen=True, eq=False)
 class AlignedLevels(Aligned):
-    """Counts that are combined over levels, which come with intervals of their own; totals are among them."""
+    """A table with totals: its counts are combined over levels and have intervals of their own."""
 
-    def changes(self, later: Aligned, level: Fraction) -> Changes:
+    def changes(self, later: Aligned, coverage: Fraction, *, growth: bool = True) -> Changes:
         assert isinstance(later, AlignedLevels)
-        each = (1 + level) / 2  # so that both hold together
-        return enclosed_changes(self._enclosed(each), later._enclosed(each))
+        each = (1 + coverage) / 2  # so that both intervals hold together
+        return enclosed_changes(self._enclosed(each), later._enclosed(each), growth=growth)
 
-    def _enclosed(self, level: Fraction) -> Enclosed:
-        """The counts with their own intervals, each of which covers so often."""
-        ends = replace(self.table, level=level).errors
-        return Enclosed(self.counts.astype(float), ends["low"][self.order], ends["high"][self.order])
+    def _enclosed(self, coverage: Fraction) -> EnclosedCounts:
+        """Return the counts with intervals of this coverage."""
+        ends = replace(self.table, level=coverage).errors
+        return EnclosedCounts(self.counts.astype(float), ends["low"][self.order], ends["high"][self.order])

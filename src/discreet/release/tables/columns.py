@@ -1,7 +1,6 @@
-"""The columns that are published beside every count, and the flags of cells.
+"""The error columns that are published with every count, and the flags of cells.
 
-Three kinds of cells are told apart by the flags of SDMX (code list CL_OBS_STATUS): a noisy count, a cell that cannot
-exist, and one that was suppressed.
+The flags of SDMX (code list CL_OBS_STATUS) distinguish a noisy count, a structural zero and a suppressed cell.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR
 
 from ...engines.base import ROW
 
-#: The flags of SDMX's CL_OBS_STATUS that are used, and what they mean here.
+#: Flag of SDMX's CL_OBS_STATUS -> its meaning here.
 STATUS_MEANING = {
     "A": "a noisy count",
     "M": "the cell cannot exist (a structural zero, declared as a public fact): its count is 0 without noise",
@@ -23,22 +22,22 @@ NORMAL, IMPOSSIBLE, SUPPRESSED = STATUS_MEANING
 
 @dataclass(frozen=True)
 class ErrorColumn:
-    """A column of what is known about the error of every count.
+    """A published column on the error of every count.
 
     Attributes
     ----------
     name
-        Its heading.
+        The heading.
     figure
-        Which figure of :class:`~discreet.release.noise.accuracy.Accuracy` it shows.
+        The attribute of :class:`~discreet.release.noise.accuracy.Accuracy` that it shows.
     meaning
-        What it is, for people and for release.json.
+        Its meaning, for people and for release.json.
     rounding
-        For a worst case: how it is rounded so that it stays true. None for whole numbers.
+        The safe direction of rounding of a worst case; None for whole numbers.
     of_a_cell_that_cannot_exist
-        Its value there: such a count is known.
+        The value for a structural zero, whose count is known.
     since
-        The first layout that has it. Bundles of earlier layouts, which are published, are checked without it.
+        The first layout with this column; bundles of earlier layouts are checked without it.
     """
 
     name: str
@@ -49,8 +48,8 @@ class ErrorColumn:
     since: int = 1
 
 
-#: What is said of every count, in the order of the columns.
-ERRORS = (
+#: Error columns of every count, in order.
+ERROR_COLUMNS = (
     ErrorColumn(
         "low", "low",
         "lower end of an interval that contains the true count at least as often as the stated level",
@@ -71,22 +70,23 @@ ERRORS = (
     ),
 )  # fmt: skip
 
-#: What is said beside of a count whose group was found in the data.
-CERTAIN = (
+#: Further error columns of counts of discovered groups.
+CERTAIN_COLUMNS = (
     ErrorColumn("certain_low", "certain_low", "the true count is never below this"),
     ErrorColumn("certain_high", "certain_high", "the true count is never above this; empty if there is no such bound"),
 )
 
 
 def error_meanings(columns: Iterable[ErrorColumn], unit: str) -> dict[str, str]:
-    """What the columns mean for this unit: contributions of people are bounded, a row is in one group only.
+    """Return the meaning of each column for this unit; only contributions of units other than rows are bounded.
 
-    >>> error_meanings(CERTAIN[:1], "row")
+    >>> error_meanings(CERTAIN_COLUMNS[:1], "row")
     {'certain_low': 'the true count is never below this'}
     """
     bounded = "" if unit == ROW else "; the true count is the one after the contribution bound"
     return {one.name: f"{one.meaning}{bounded if one.name in ('low', 'certain_low') else ''}" for one in columns}
 
 
-#: The version of a bundle's files. Version 1 has no edition in the tables; version 3 states the template of the page.
-LAYOUT = 3
+#: Version of the layout of bundles. Version 1 has no edition in the tables; version 3 states the template of the page.
+#: Version 4 states the total budget of the ledger, and the curator's title, publisher, source and contact.
+LAYOUT = 4

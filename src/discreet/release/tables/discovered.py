@@ -1,4 +1,4 @@
-"""Tables whose groups are found in the data: a group is named where its noisy count is large enough."""
+"""Tables of discovered groups (partition selection): a group is named if its noisy count is large enough."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ...wording import listed, percent
 from ..noise.cells import CellNoise
 from ..noise.discovered import DiscoveredNoise, discovered_noise
 from ..protection import Protection
-from .columns import CERTAIN, LAYOUT, NORMAL, ErrorColumn
+from .columns import CERTAIN_COLUMNS, LAYOUT, NORMAL, ErrorColumn
 from .discovery import Discovery, name_groups, read_discovery, read_groups
 from .draft import CellRequest, Draft
 from .levelled import refuse_with_totals
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DiscoveredTablePlan(PlainTablePlan):
-    """A table whose groups are found in the data. It stands alone in its release.
+    """A table whose groups are found in the data, the only table of its release.
 
     Attributes
     ----------
     discovery
-        Which columns have their values found. Before the release ``groups`` are those of the declared columns alone,
-        after it the ones that are named.
+        The discovered columns. Before the release ``groups`` are those of the declared columns alone, after it the
+        named groups.
     """
 
     noise: DiscoveredNoise
@@ -83,7 +83,7 @@ class DiscoveredTablePlan(PlainTablePlan):
 
     @property
     def _is_named(self) -> bool:
-        """Whether its groups are those that the release named."""
+        """True if its groups are those that the release named."""
         return len(self.groups.columns) == len(self.question.by)
 
     @property
@@ -93,7 +93,7 @@ class DiscoveredTablePlan(PlainTablePlan):
     @staticmethod
     def price(tables: Sequence[TablePlan], protection: Protection, epsilon: Fraction | None, delta: Fraction) -> Cost:
         (table,) = tables
-        assert isinstance(table, DiscoveredTablePlan) and epsilon is not None  # what has none was refused
+        assert isinstance(table, DiscoveredTablePlan) and epsilon is not None  # a request without epsilon was refused
         return price_discovery(table.question, protection, table.noise, epsilon, delta)
 
     # ---------------------------------------------------------------- counting, drawing, recording
@@ -105,15 +105,14 @@ class DiscoveredTablePlan(PlainTablePlan):
     def count(source: Source, countings: Sequence[Counting]) -> Sequence[Counted]:
         """Find all groups and their true counts.
 
-        How long it takes, and how much memory, depends on how many groups there are, as on how many rows: that is not
-        hidden.
+        Time and memory depend on the number of groups, as they do on the number of rows; neither is hidden.
         """
         (counting,) = countings
         assert isinstance(counting, Discovering)
         return [source.discover(counting)]
 
     def answer(self, counted: Counted, bits: Bits) -> dict[str, Json]:
-        """The groups that are named and their noisy counts."""
+        """Draw the counts; return the named groups and their noisy counts."""
         assert isinstance(counted, DiscoveredGroups)
         groups, counts = name_groups(self.discovery, self.question, self.groups, self.noise, counted, bits)
         return {"groups": groups.to_json(), "counts": list[Json](counts)}
@@ -121,31 +120,31 @@ class DiscoveredTablePlan(PlainTablePlan):
     def rehearse(self, bits: Bits) -> None:
         self.noise.name_groups(np.zeros((1, self.noise.measures), dtype=np.int64), bits)
 
-    def recall(self, recorded: Entry, asked: Entry, level: Fraction, edition: str) -> ReleasedTable:
-        groups = Groups.from_json(recorded["groups"])
+    def from_record(self, record: Entry, request: Entry, coverage: Fraction, edition: str) -> ReleasedTable:
+        groups = Groups.from_json(record["groups"])
         shape = (groups.size, len(self.question.aggregates))
-        counts = np.array(recorded["counts"], dtype=np.int64).reshape(shape)
-        return replace(self, groups=groups).released(counts, np.full(shape, NORMAL), level, edition)
+        counts = np.array(record["counts"], dtype=np.int64).reshape(shape)
+        return replace(self, groups=groups).released(counts, np.full(shape, NORMAL), coverage, edition)
 
     # ---------------------------------------------------------------- files
 
     def to_json(self) -> dict[str, Json]:
         return {"discover": self.discovery.to_json(), **super().to_json()}
 
-    def read(self, text: str, name: str, level: Fraction, edition: str, layout: int) -> ReleasedTable:
-        """The table with the groups that the file names."""
+    def read(self, text: str, name: str, coverage: Fraction, edition: str, layout: int) -> ReleasedTable:
+        """Read the table with the groups that the file names."""
         has_edition = bool(edition) and layout > 1
         groups = read_groups(text, name, self.discovery, self.question, self.groups, has_edition)
         table = replace(self, groups=groups)
-        named = PlainTablePlan.read(table, text, name, level, edition, layout)
+        named = PlainTablePlan.read(table, text, name, coverage, edition, layout)
         if (named.counts[:, :1] <= self.noise.reach).any():
             raise Refuted(f"{name} names a group whose noisy count is not above {self.noise.reach}.")
         return named
 
     def released(
-        self, counts: IntArray, status: NDArray[np.str_], level: Fraction, edition: str, layout: int = LAYOUT
+        self, counts: IntArray, status: NDArray[np.str_], coverage: Fraction, edition: str, layout: int = LAYOUT
     ) -> ReleasedTable:
-        return DiscoveredTable(self, counts, status, level, edition, layout)
+        return DiscoveredTable(self, counts, status, coverage, edition, layout)
 
     # ---------------------------------------------------------------- words
 
@@ -198,16 +197,16 @@ class DiscoveredTablePlan(PlainTablePlan):
 
 @dataclass(frozen=True, eq=False)
 class DiscoveredTable(ReleasedTable):
-    """Counts of groups that were found in the data, and which were therefore selected."""
+    """A released table of discovered groups, whose counts are selected by their size."""
 
     plan: DiscoveredTablePlan
 
     @property
-    def _own_columns(self) -> tuple[ErrorColumn, ...]:
-        return CERTAIN
+    def _extra_columns(self) -> tuple[ErrorColumn, ...]:
+        return CERTAIN_COLUMNS
 
     @property
-    def drawn(self) -> tuple[IntArray, CellNoise, NDArray[np.str_]]:
+    def noisy_cells(self) -> tuple[IntArray, CellNoise, NDArray[np.str_]]:
         raise InvalidInput(
             "counts of discovered groups do not add up to a total: small groups are withheld, and those that are "
             "named are too high on average.",
@@ -218,7 +217,7 @@ class DiscoveredTable(ReleasedTable):
         return self.groups == other.groups and super().has_counts_of(other)
 
     def refuse_comparison(self, edition: str) -> None:
-        """Refuse counts that were selected by their size: they do not have the noise of a single draw."""
+        """Refuse counts that were selected by their size, whose noise is conditional on that."""
         raise InvalidInput(
             f"the groups of {edition} were found in the data, so they differ from edition to edition.",
             "Declare the groups by a domain to compare editions.",
@@ -253,24 +252,24 @@ class DiscoveredTable(ReleasedTable):
 
 @dataclass
 class DiscoveredDraft(Draft):
-    """A table whose groups are found in the data, before its noise is chosen."""
+    """A table of discovered groups before its noise is chosen."""
 
     discovery: Discovery = field(init=False)
 
     def refuse_misfits(self) -> None:
-        if self.asked.levels:
+        if self.question.levels:
             refuse_with_totals(self.request)
 
-    def look_at(self, source: Source | None) -> None:
-        if any(self.written.bands):
+    def inspect_columns(self, source: Source | None) -> None:
+        if any(self.original.bands):
             raise InvalidInput("bands are declared, and cannot be discovered.", "Group by the column itself.")
-        self.discovery = read_discovery(self.request, self.asked, self.base, source)
+        self.discovery = read_discovery(self.request, self.question, self.base, source)
 
     # ---------------------------------------------------------------- groups
 
     @property
     def declared_columns(self) -> tuple[str, ...]:
-        return tuple(column for place, column in enumerate(self.asked.by) if place not in self.discovery.places)
+        return tuple(column for place, column in enumerate(self.question.by) if place not in self.discovery.places)
 
     def refuse_domain(self) -> None:
         given = self.request.domain
@@ -312,8 +311,8 @@ class DiscoveredDraft(Draft):
 
     def tables(self, drafts: Sequence[Draft], protection: Protection, noise: CellRequest) -> Sequence[TablePlan]:
         epsilon = self.request.epsilon
-        assert epsilon is not None  # what has none was refused
-        return [self.table(noise_for(self.base, protection, epsilon, self.request.delta))]
+        assert epsilon is not None  # a request without epsilon was refused
+        return [self.table(question_noise(self.base, protection, epsilon, self.request.delta))]
 
     def table(self, noise: CellNoise) -> DiscoveredTablePlan:
         assert isinstance(noise, DiscoveredNoise)
@@ -326,17 +325,17 @@ class DiscoveredDraft(Draft):
 
 
 def sensitivity(question: Question, protection: Protection) -> int:
-    """The most counts that one change can move, however many groups are found."""
+    """Return the largest number of counts that one unit can move, for any number of groups."""
     return naming_draws(protection) * question.most_at_once
 
 
 def naming_draws(protection: Protection) -> int:
-    """How many draws that may name a group one change concerns: k, twice where one unit is exchanged for another."""
+    """Return the number of naming draws that one unit affects: max_groups, or twice that where units are exchanged."""
     return RELATIONS[protection.relation].moves * protection.max_groups
 
 
-def noise_for(question: Question, protection: Protection, epsilon: Fraction, delta: Fraction) -> DiscoveredNoise:
-    """The noise of a question: each count that a unit can move has an equal part of epsilon."""
+def question_noise(question: Question, protection: Protection, epsilon: Fraction, delta: Fraction) -> DiscoveredNoise:
+    """Return the noise of a question: epsilon is divided equally among the counts that one unit can move."""
     each = epsilon / sensitivity(question, protection)
     return discovered_noise(each, delta, naming_draws(protection), len(question.aggregates))
 
@@ -344,38 +343,37 @@ def noise_for(question: Question, protection: Protection, epsilon: Fraction, del
 def price_discovery(
     question: Question, protection: Protection, noise: DiscoveredNoise, epsilon: Fraction, delta: Fraction
 ) -> Cost:
-    """What it costs: all of epsilon, and ``1 - (1 - delta_1)^m`` for the m draws that may name a group.
+    """Return the cost: all of epsilon, and delta ``1 - (1 - delta_1)^m`` for the m draws that may name a group.
 
-    The judge composes the draws; it knows nothing of how the threshold was found.
+    The judge composes the draws without knowing how the threshold was chosen.
     """
     moved, draws = sensitivity(question, protection), naming_draws(protection)
     each = epsilon / moved
     alphas = [Fraction(str(mechanism.parameters["alpha"])) for mechanism in noise.mechanisms]
     if noise.measures != len(question.aggregates) or any(alpha != read_alpha(None, each) for alpha in alphas):
         raise InvalidInput("this noise is not that of the epsilon that is stated for it.", argument="epsilon")
-    needed = min(delta, claimed(bound_up(lost_by_any(noise.delta, draws))))
-    together = compose(noise.charges(moved, draws, each))
-    if not together.holds(epsilon, needed):
+    cost_delta = min(delta, claimed(bound_up(lost_by_any(noise.delta, draws))))
+    if not compose(noise.charges(moved, draws, each)).holds(epsilon, cost_delta):
         raise InvalidInput(
             f"a threshold of {noise.reach} does not give delta = {float(delta):g} with epsilon = {float(epsilon):g}.",
             "Ask for a larger delta.",
             argument="delta",
         )
-    return Cost(epsilon, needed, None)
+    return Cost(epsilon, cost_delta, None)
 
 
 # ------------------------------------------------------------------------------------------------ in words
 
 
 def shape_in_words(discovery: Discovery, groups: Groups, measures: int) -> str:
-    """What is known of the cells beforehand."""
-    found = f"the values of {listed(discovery.columns)} are found in the data"
+    """Describe the cells before the release."""
+    discovered = f"the values of {listed(discovery.columns)} are found in the data"
     within = f", in each of {groups.size:,} declared groups of {listed(groups.columns)}" if groups.columns else ""
-    return f"not known beforehand: {found}{within}{f'; {measures} measures' if measures > 1 else ''}"
+    return f"not known beforehand: {discovered}{within}{f'; {measures} measures' if measures > 1 else ''}"
 
 
 def _cells_of_a_value(discovery: Discovery, protection: Protection, groups: Groups) -> int:
-    """In how many cells a value may stand that one unit alone has: one for each of its groups that differ otherwise."""
+    """Return the largest number of published cells with a value that only one unit has."""
     if len(discovery.columns) > 1:
         return protection.max_groups
     return min(protection.max_groups, groups.size)
@@ -384,7 +382,7 @@ def _cells_of_a_value(discovery: Discovery, protection: Protection, groups: Grou
 def named_in_words(
     discovery: Discovery, protection: Protection, groups: Groups, noise: DiscoveredNoise, question: Question
 ) -> list[str]:
-    """How groups come to be named, and what a named count is."""
+    """Return sentences on how groups are named, and on the counts of named groups."""
     who, several = protection.who.one, protection.who.several
     without = [] if protection.unit == ROW else [protection.unit]
     outside = "outside WHERE" + (" or the declared groups" if groups.columns else "")
@@ -392,7 +390,7 @@ def named_in_words(
     reach, draws, cells = noise.reach, naming_draws(protection), _cells_of_a_value(discovery, protection, groups)
     one, together = (text_up(lost_by_any(noise.delta, many), 3) for many in (cells, draws))
     of_all = "" if draws == cells else f" ({together} for the {draws} draws of one {who})"
-    said = [
+    sentences = [
         f"The values of {listed(discovery.columns)} come from the data. A group is named{by} only if its noisy count "
         f"is above {reach:,}. How many groups are withheld is not published.",
         f"A value that only one {who} has is printed as it stands with probability at most {one}{of_all}. A group of "
@@ -403,8 +401,8 @@ def named_in_words(
         "We cannot say how many: that number is itself private.",
     ]
     if protection.unit == ROW:
-        said.append(
+        sentences.append(
             f"This rests on nobody having more than one row. Somebody with {2 * reach + 1:,} rows in one group would "
             "be named for certain."
         )
-    return said
+    return sentences

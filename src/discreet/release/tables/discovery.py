@@ -1,4 +1,4 @@
-"""Which columns have their values found in the data, and the groups that come to be named."""
+"""Discovered columns, whose values are found in the data, and the groups that are named."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
 
 _Label = TypeVar("_Label", int, str)
 
-#: Kinds of columns whose values can be found -> how they are read. Others have no text that all engines agree on, or an
-#: equality of their own, under which an engine would publish one row's spelling.
-_READ_AS = {"integer": "integer", "text": "text", "boolean": "text", "date": "text", "timestamp": "text"}
+#: Kind of a column that can be discovered -> kind of its labels. Other kinds have no text that all engines share, or an
+#: equality under which an engine would publish the spelling of one row.
+_LABEL_KINDS = {"integer": "integer", "text": "text", "boolean": "text", "date": "text", "timestamp": "text"}
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """Which GROUP BY columns of a question have their values found in the data.
+    """The discovered columns of a question: GROUP BY columns whose values are found in the data.
 
     Attributes
     ----------
     places
-        Their places among the GROUP BY columns.
+        Their indices among the GROUP BY columns.
     columns
         Their names in the published table.
     kinds
         ``"integer"`` or ``"text"`` for each.
     one_row_each
-        Whether it was stated that each row is a person of its own, which a release by rows rests on.
+        True if the request states that each row is a different person, on which a release by rows rests.
     """
 
     places: tuple[int, ...]
@@ -57,11 +57,12 @@ class Discovery:
     kinds: tuple[str, ...]
     one_row_each: bool = False
 
-    def found_in(self, question: Question) -> tuple[str, ...]:
-        """The columns of the table behind them."""
+    def source_columns(self, question: Question) -> tuple[str, ...]:
+        """Return the columns of the source behind them."""
         return tuple(question.by[place] for place in self.places)
 
     def to_json(self) -> dict[str, Json]:
+        """Return the discovered columns as JSON in a request."""
         return {
             "places": list(self.places), "columns": list(self.columns), "kinds": list(self.kinds),
             "one_row_each": self.one_row_each,
@@ -69,57 +70,59 @@ class Discovery:
 
     @staticmethod
     def from_json(content: Mapping[str, Any], question: Question) -> Discovery:
-        """What :meth:`to_json` wrote, checked against its question."""
-        made = Discovery(
+        """Read what :meth:`to_json` wrote, and check it against its question."""
+        discovery = Discovery(
             tuple(content["places"]), tuple(content["columns"]), tuple(content["kinds"]), content["one_row_each"]
         )
-        ordered = sorted(set(made.places)) == list(made.places) and set(map(type, made.places)) == {int}
-        fits = ordered and made.places[0] >= 0 and made.places[-1] < len(question.by)
+        ordered = sorted(set(discovery.places)) == list(discovery.places) and set(map(type, discovery.places)) == {int}
+        fits = ordered and discovery.places[0] >= 0 and discovery.places[-1] < len(question.by)
         fits = (
             fits
             and not question.levels
-            and len(made.places) == len(made.columns) == len(made.kinds)
-            and type(made.one_row_each) is bool
+            and len(discovery.places) == len(discovery.columns) == len(discovery.kinds)
+            and type(discovery.one_row_each) is bool
         )
-        if not fits or not set(made.kinds) <= {"integer", "text"} or set(map(type, made.columns)) != {str}:
+        if not fits or not set(discovery.kinds) <= {"integer", "text"} or set(map(type, discovery.columns)) != {str}:
             raise InvalidInput(
                 "the columns that this request discovers are not described as they are.", argument="request"
             )
-        return made
+        return discovery
 
     def counting(self, question: Question, groups: Groups, protection: Protection, key: bytes) -> Discovering:
-        """What the source is asked to find."""
+        """Return the groups and counts to ask of the source."""
         return Discovering(
-            question, groups, protection.unit, protection.max_groups, key, self.found_in(question), self.kinds
+            question, groups, protection.unit, protection.max_groups, key, self.source_columns(question), self.kinds
         )
 
-    def named(self, question: Question, groups: Groups, labels: Sequence[Array], declared: IntArray) -> Groups:
-        """The groups that are published: these values, with these declared parts, each group at its own row."""
+    def published_groups(
+        self, question: Question, groups: Groups, labels: Sequence[Array], declared: IntArray
+    ) -> Groups:
+        """Return the published groups, from their discovered labels and the indices of their declared parts."""
         values: list[tuple[Value, ...]] = []
         cells = np.empty((declared.size, len(question.by)), np.int64)
         columns, kinds = [], []
-        fixed, found = iter(range(len(groups.columns))), iter(range(len(self.columns)))
+        of_declared, of_discovered = iter(range(len(groups.columns))), iter(range(len(self.columns)))
         parts = groups.codes()[declared] if groups.columns else np.empty((declared.size, 0), np.int64)
         for place in range(len(question.by)):
             if place in self.places:
-                number = next(found)
+                number = next(of_discovered)
                 columns.append(self.columns[number])
                 kinds.append(self.kinds[number])
                 distinct, codes = _ascending(labels[number].tolist())
             else:
-                number = next(fixed)
+                number = next(of_declared)
                 columns.append(groups.columns[number])
                 kinds.append(groups.kinds[number])
-                used, places = np.unique(parts[:, number], return_inverse=True)
+                used, which = np.unique(parts[:, number], return_inverse=True)
                 known = list(groups.values[number])
-                distinct, codes = tuple(known[code] for code in used.tolist()), places.reshape(-1)
+                distinct, codes = tuple(known[code] for code in used.tolist()), which.reshape(-1)
             values.append(distinct)
             cells[:, place] = codes
         return Groups(tuple(columns), tuple(kinds), tuple(values), cells)
 
 
 def _ascending(labels: list[_Label]) -> tuple[tuple[Value, ...], IntArray]:
-    """The distinct values in ascending order (texts by code points), and the place of each."""
+    """Return the distinct values in ascending order (texts by code points), and the index of each label's value."""
     distinct = sorted(set(labels))
     order = {value: code for code, value in enumerate(distinct)}
     return tuple(distinct), np.fromiter(map(order.__getitem__, labels), np.int64, len(labels))
@@ -128,21 +131,21 @@ def _ascending(labels: list[_Label]) -> tuple[tuple[Value, ...], IntArray]:
 def name_groups(
     discovery: Discovery, question: Question, groups: Groups, noise: DiscoveredNoise, data: DiscoveredGroups, bits: Bits
 ) -> tuple[Groups, list[int]]:
-    """The groups that are named, in their canonical order, and their noisy counts; nothing of the others is kept."""
-    kept, reports = noise.name_groups(data.counts, bits)
-    named = discovery.named(question, groups, [label[kept] for label in data.labels], data.declared[kept])
-    assert named.cells is not None
-    order = np.lexsort(named.cells.T[::-1])
-    ordered = replace(named, cells=named.cells[order])
-    return ordered, reports[order].reshape(-1).tolist()
+    """Draw the counts; return the named groups in canonical order and their noisy counts, and keep nothing else."""
+    rows, reports = noise.name_groups(data.counts, bits)
+    labels = [label[rows] for label in data.labels]
+    unordered = discovery.published_groups(question, groups, labels, data.declared[rows])
+    assert unordered.cells is not None
+    order = np.lexsort(unordered.cells.T[::-1])
+    return replace(unordered, cells=unordered.cells[order]), reports[order].reshape(-1).tolist()
 
 
 def read_groups(
     text: str, name: str, discovery: Discovery, question: Question, declared: Groups, has_edition: bool
 ) -> Groups:
-    """The groups that a CSV file names: each once, in canonical order, in a declared part if any is.
+    """Read the groups of a CSV file: each once, in canonical order, in a declared part if there are declared columns.
 
-    Only labels are read here; whoever calls compares every line with the one that these groups and their counts have.
+    Only labels are read here. The caller compares every line with the one that follows from the groups and counts.
     """
     by, measures = len(question.by), len(question.aggregates)
     try:
@@ -151,25 +154,25 @@ def read_groups(
         raise Refuted(f"{name} is not a CSV file: {problem}.") from None
     first = int(has_edition)
     labels = [line[first : first + by] for line in lines]
-    found = dict(zip(discovery.places, zip(discovery.columns, discovery.kinds, strict=True), strict=True))
-    fixed = iter(range(len(declared.columns)))
+    discovered = dict(zip(discovery.places, zip(discovery.columns, discovery.kinds, strict=True), strict=True))
+    of_declared = iter(range(len(declared.columns)))
     columns, kinds, values, codes = [], [], [], []
     for place in range(by):
-        written = [label[place] for label in labels]
-        if place in found:
-            column, kind = found[place]
-            read = [_value(one, kind, name) for one in written]
+        texts = [label[place] for label in labels]
+        if place in discovered:
+            column, kind = discovered[place]
+            column_values = [_value(text, kind, name) for text in texts]
         else:
-            number = next(fixed)
+            number = next(of_declared)
             column, kind = declared.columns[number], declared.kinds[number]
-            read = [_declared(one, declared.values[number], kind, name) for one in written]
-        known = set(read)
+            column_values = [_declared_value(text, declared.values[number], kind, name) for text in texts]
+        known = set(column_values)
         distinct = [*sorted(value for value in known if value is not None), *([None] if None in known else [])]
         order = {value: code for code, value in enumerate(distinct)}
         columns.append(column)
         kinds.append(kind)
         values.append(tuple(distinct))
-        codes.append([order[value] for value in read])
+        codes.append([order[value] for value in column_values])
     cells = np.array(codes, np.int64).reshape(by, len(labels)).T
     groups = Groups(tuple(columns), tuple(kinds), tuple(values), cells)
     if not groups.is_empty and canonical(groups).to_json() != groups.to_json():
@@ -177,19 +180,20 @@ def read_groups(
     return groups
 
 
-def _value(written: str, kind: str, name: str) -> Value:
-    """A label as it was found, from the way it is written: a text may be marked by an apostrophe."""
+def _value(text: str, kind: str, name: str) -> Value:
+    """Read a label from its CSV field; a text may be marked by an apostrophe."""
     if kind == "text":
-        return written.removeprefix("'")
-    if not INTEGER.fullmatch(written):
-        raise Refuted(f"{name} has {written[:40]!r} where a whole number was found.")
-    return int(written)
+        return text.removeprefix("'")
+    if not INTEGER.fullmatch(text):
+        raise Refuted(f"{name} has {text[:40]!r} where a whole number was found.")
+    return int(text)
 
 
-def _declared(written: str, known: Sequence[Value], kind: str, name: str) -> Value:
-    value = None if written == "NULL" else _value(written, kind, name)
+def _declared_value(text: str, known: Sequence[Value], kind: str, name: str) -> Value:
+    """Read a label of a declared column; refuse one that is not declared."""
+    value = None if text == "NULL" else _value(text, kind, name)
     if value not in known:
-        raise Refuted(f"{name} has the value {written[:40]!r}, which was not declared.")
+        raise Refuted(f"{name} has the value {text[:40]!r}, which was not declared.")
     return value
 
 
@@ -197,7 +201,7 @@ def _declared(written: str, known: Sequence[Value], kind: str, name: str) -> Val
 
 
 def refuse_misfits(request: ReleaseRequest) -> None:
-    """Refuse what has no meaning where groups are found in the data."""
+    """Refuse options that do not go with discovered groups."""
     if not request.discover:
         if request.one_row_each:
             raise InvalidInput(
@@ -240,6 +244,7 @@ def refuse_misfits(request: ReleaseRequest) -> None:
 
 
 def _refuse_unbounded_people(request: ReleaseRequest) -> None:
+    """Refuse a request in which one person could have any number of counts."""
     who = Unit(request.unit, request.unit_name)
     if who.is_row and not (request.one_row_each or request.unit_name):
         raise InvalidInput(
@@ -260,44 +265,45 @@ def _refuse_unbounded_people(request: ReleaseRequest) -> None:
         )
 
 
-def read_discovery(request: ReleaseRequest, asked: Question, base: Question, source: Source | None) -> Discovery:
-    """The columns that are to be discovered, and how each is read."""
-    if not asked.by:
+def read_discovery(request: ReleaseRequest, question: Question, base: Question, source: Source | None) -> Discovery:
+    """Return the columns to discover and the kind of their labels."""
+    if not question.by:
         raise InvalidInput(
             "the question has no GROUP BY, so it has no groups to discover.", f"Leave {arg('discover')} out."
         )
     places = []
     for name in request.discover:
-        if not any(name.casefold() == column.casefold() for column in asked.by):
+        if not any(name.casefold() == column.casefold() for column in question.by):
             raise InvalidInput(
-                f"{name!r} is to be discovered, and the question groups by {listed(asked.by)}.",
+                f"{name!r} is to be discovered, and the question groups by {listed(question.by)}.",
                 "Name one of its GROUP BY columns.",
                 argument="discover",
             )
-        places.append(asked.by.index(find_column(name, asked.by)))
+        places.append(question.by.index(find_column(name, question.by)))
     if len(set(places)) < len(places):
         raise InvalidInput("a column is to be discovered twice.", "Name it once.", argument="discover")
     places.sort()
-    if request.unit != ROW and any(asked.by[place] == request.unit for place in places):
+    if request.unit != ROW and any(question.by[place] == request.unit for place in places):
         raise InvalidInput(
             f"{request.unit!r} is the unit: each of its values has a group of its own, and none could be named.",
             "Group by another column.",
             argument="discover",
         )
-    kinds = tuple(_kind(base, place, source) for place in places)
-    return Discovery(tuple(places), tuple(asked.by[place] for place in places), kinds, request.unit == ROW)
+    kinds = tuple(_label_kind(base, place, source) for place in places)
+    return Discovery(tuple(places), tuple(question.by[place] for place in places), kinds, request.unit == ROW)
 
 
-def _kind(question: Question, place: int, source: Source | None) -> str:
+def _label_kind(question: Question, place: int, source: Source | None) -> str:
+    """Return the kind of the labels of a GROUP BY column; refuse one that cannot be discovered."""
     if source is None:
         return "text"
     column = question.by[place]
     stored = source.table(question.table)[column]
-    if stored not in _READ_AS:
+    if stored not in _LABEL_KINDS:
         what = "numbers with decimals" if stored == "number" else "values without one text that all engines share"
         raise InvalidInput(
             f"the values of {column!r} cannot be discovered: it holds {what}.",
             "Store it as text or whole numbers, or declare its values by a domain.",
             argument="discover",
         )
-    return _READ_AS[stored]
+    return _LABEL_KINDS[stored]

@@ -1,4 +1,4 @@
-"""A question on its way to a table of a plan."""
+"""The draft of a table of a plan: its question during planning."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CellRequest(Protocol):
-    """The noise that a request asks for, for the cells of one table."""
+    """The noise that a request asks for."""
 
     def cells(self, epsilon: Fraction | None = None, sigma2: Fraction | None = None) -> CellNoise: ...
 
@@ -33,33 +33,33 @@ class CellRequest(Protocol):
 
 @dataclass
 class Draft:
-    """One question of a request, from its first reading to its table. Each step of planning fills in its part.
+    """One question of a request during planning; each step of planning fills in a part.
 
     Attributes
     ----------
     request
-        What it belongs to.
-    written
-        The question as it was written, with the bands in its text.
-    asked
-        The question by columns alone, bound to what it names, with its totals.
+        The request it belongs to.
+    original
+        The question of the request, with the bands in its text.
+    question
+        The question by columns alone, bound to its table or view, with its totals.
     base
         The same question to the table behind a view.
     stored
-        What each column of what it names holds; empty if that is not known.
+        The kind of each column of its table or view; empty if unknown.
     bands
-        The bands of those of its group columns that have some.
+        The bands of its group columns.
     groups
-        Its declared groups.
+        The declared groups.
     share
-        The part of epsilon that it gets.
+        Its part of epsilon.
     sensitivity
-        The most that one unit can change in its counts.
+        The largest change in its counts by one unit.
     """
 
     request: ReleaseRequest
-    written: Question
-    asked: Question = field(init=False)
+    original: Question
+    question: Question = field(init=False)
     base: Question = field(init=False)
     stored: Mapping[str, str] = field(default_factory=dict)
     bands: Mapping[str, DeclaredBands] = field(default_factory=dict)
@@ -67,32 +67,32 @@ class Draft:
     share: Fraction = Fraction(1)
     sensitivity: int = 0
 
-    #: Whether a split of the request may name the parts of its levels.
+    #: True if the split of a request may list the parts of its levels.
     has_levels: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        self.asked = self.base = self.written.plain
+        self.question = self.base = self.original.plain
 
     def bind(self, source: Source) -> None:
-        """Bind the question to the columns of what it names."""
-        self.stored = source.table(self.asked.table)
-        self.asked = self.base = self.asked.bind(self.stored, source.spelled(self.asked.table))
+        """Bind the question to the columns of its table or view."""
+        self.stored = source.table(self.question.table)
+        self.question = self.base = self.question.bind(self.stored, source.spelled(self.question.table))
 
     def refuse_misfits(self) -> None:
-        """Refuse what the request asks for and this kind of table has not."""
+        """Refuse options of the request that this kind of table does not have."""
 
     def add_totals(self) -> None:
         """Add the totals that the request asks for."""
 
-    def look_at(self, source: Source | None) -> None:
-        """Learn what this kind of table must know of the columns of its source, if it is there."""
+    def inspect_columns(self, source: Source | None) -> None:
+        """Read what this kind of table needs to know about its columns, from the source if there is one."""
 
     # ---------------------------------------------------------------- groups
 
     @property
     def declared_columns(self) -> tuple[str, ...]:
         """The group columns whose values are declared."""
-        return self.asked.by
+        return self.question.by
 
     def refuse_domain(self) -> None:
         """Refuse a domain that does not go with this kind of table."""
@@ -101,36 +101,36 @@ class Draft:
         """Refuse declared groups that do not go with this kind of table."""
 
     def group_notes(self, protection: Protection) -> list[str]:
-        """What a person should know of the declared groups."""
+        """Return notes for the user on the declared groups."""
         return []
 
     @property
     def declared_cells(self) -> int:
-        """How many cells its groups declare."""
-        return self.groups.size * len(self.asked.aggregates)
+        """Number of declared cells."""
+        return self.groups.size * len(self.question.aggregates)
 
     def counting(self, protection: Protection) -> Counting:
-        """What its source will be asked to count. Refuses what cannot be counted, before anything is spent."""
+        """Return the count to ask of the source; refuse what cannot be counted, before anything is spent."""
         return Counting(self.base, self.groups, protection.unit, protection.max_groups, b"")
 
     # ---------------------------------------------------------------- noise
 
     def measure(self, protection: Protection, sizes: IntArray | None) -> None:
-        """Work out what one unit can change in the counts."""
+        """Compute the sensitivity."""
         self.sensitivity = protection.sensitivity(self.base, self.groups)
 
     def tables(self, drafts: Sequence[Draft], protection: Protection, noise: CellRequest) -> Sequence[TablePlan]:
-        """The tables of a release whose first draft this is, with the noise that was asked for."""
+        """Return the tables of a release whose first draft this is, with the noise of the request."""
         raise NotImplementedError
 
     def pure(self, noise: CellRequest, epsilon: Fraction) -> TablePlan:
-        """The table with its share of epsilon, of which each cell that a unit can move gets an equal part."""
+        """Return the table with its share of epsilon, divided equally among the cells that one unit can move."""
         raise NotImplementedError
 
     def gaussian(self, noise: CellRequest, rho: Fraction) -> TablePlan:
-        """The table with its share of rho: ``sensitivity / (2 sigma2) = share rho``."""
+        """Return the table with its share of rho: ``sensitivity / (2 sigma2) = share rho``."""
         raise NotImplementedError
 
     def table(self, noise: CellNoise) -> TablePlan:
-        """The table with this noise for every cell."""
+        """Return the table with this noise."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The kinds of tables there are. A new kind has a file of its own, and its two places here."""
+"""The list of all kinds of tables. A new kind has a file of its own and two entries here."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .table import Entry, TablePlan
 if TYPE_CHECKING:
     from ..plan.request import ReleaseRequest
 
-#: The kinds as requests describe them: the first that an entry describes is its own.
+#: The kinds of tables; an entry of a request belongs to the first one that it describes.
 KINDS: tuple[type[PlainTablePlan], ...] = (DiscoveredTablePlan, LevelledTablePlan, PlainTablePlan)
 
 
 def draft_of(request: ReleaseRequest, question: Question) -> Draft:
-    """The draft of a question as it was written, of the kind that its request asks for."""
+    """Return the draft of a question, of the kind that its request asks for."""
     if request.discover:
         return DiscoveredDraft(request, question)
     if question.levels or request.totals is not None:
@@ -30,6 +30,6 @@ def draft_of(request: ReleaseRequest, question: Question) -> Draft:
 
 
 def table_from_json(entry: Entry, question: Question, groups: Groups, protection: Protection) -> TablePlan:
-    """The table that an entry of a request describes, judged again."""
+    """Rebuild the table that an entry of a request describes, checking it again."""
     kind = next(kind for kind in KINDS if kind.describes(entry, question))
     return kind.from_json(entry, question, groups, protection)

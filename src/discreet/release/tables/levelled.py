@@ -1,4 +1,4 @@
-"""Tables with totals: every level is measured apart, and the counts of all are combined so that they add up."""
+"""Tables with totals: levels are measured independently and combined into counts that add up."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ from ...questions.orders import places_in
 from ...questions.question import Question, find_column
 from ...report import Json
 from ...wording import listed, percent
-from ..levels.combining import Combination
+from ..levels.combining import LevelCombination
 from ..levels.shape import Shape
 from ..levels.splitting import best_split
 from ..noise.accuracy import Expected
 from ..noise.cells import CellNoise, takes_sigma2
 from ..protection import Change, Protection
 from .columns import IMPOSSIBLE, NORMAL
+from .csv_text import rounded_file
 from .draft import CellRequest
-from .levelled_counts import LevelledTable, rounded_file
+from .levelled_counts import LevelledTable
 from .plain import PlainDraft, PlainTablePlan
 from .reading import Refuted, read_lines
 from .released import ReleasedTable
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LevelDraft:
-    """A level before its noise is chosen: its part of the table's budget, and what one unit can change in it."""
+    """A level before its noise is chosen: its share of the table's budget, and the change by one unit."""
 
     share: Fraction
     change: Change
@@ -52,7 +53,7 @@ class LevelDraft:
 
 @dataclass(frozen=True)
 class LevelPlan:
-    """A level of a table with totals: its noise, its part of the table's budget, and what one unit can change in it."""
+    """A level of a table with totals: its noise, its share of the table's budget, and the change by one unit."""
 
     noise: CellNoise
     share: Fraction
@@ -66,7 +67,7 @@ class LevelledTablePlan(PlainTablePlan):
     Attributes
     ----------
     levels
-        The noise of each level, the finest first, whose noise is that of the table.
+        The levels, finest first; the noise of the first is that of the table.
     """
 
     levels: tuple[LevelPlan, ...] = field(kw_only=True)
@@ -77,10 +78,10 @@ class LevelledTablePlan(PlainTablePlan):
 
     @classmethod
     def from_json(cls, entry: Entry, question: Question, groups: Groups, protection: Protection) -> PlainTablePlan:
-        groups_alone = cls._read(entry, question, groups, protection)
+        finest = cls._read(entry, question, groups, protection)
         changes = protection.level_changes(question, Shape(groups, question.levels))
-        levels = _levels_from_json(entry.get("levels"), groups_alone.noise, changes, groups_alone.suppress_below)
-        table = _with_levels(groups_alone, levels)
+        levels = _levels_from_json(entry.get("levels"), finest.noise, changes, finest.suppress_below)
+        table = _with_levels(finest, levels)
         if any(one.unused for one, _ in table.changes):
             raise InvalidInput("the noise of this request has a mechanism that no cell has.", argument="request")
         return table
@@ -88,13 +89,13 @@ class LevelledTablePlan(PlainTablePlan):
     # ---------------------------------------------------------------- size and noise
 
     @cached_property
-    def combination(self) -> Combination:
-        """How the measurements of the levels become counts that add up."""
+    def combination(self) -> LevelCombination:
+        """The combination of the measurements of all levels."""
         laws = [level.noise.shift_law for level in self.levels]
-        return Combination(Shape(self.groups, self.question.levels), tuple(law for law in laws if law is not None))
+        return LevelCombination(Shape(self.groups, self.question.levels), tuple(law for law in laws if law is not None))
 
     @property
-    def drawn_groups(self) -> Sequence[Groups]:
+    def noisy_groups(self) -> Sequence[Groups]:
         return self.combination.shape.nodes
 
     @property
@@ -105,34 +106,34 @@ class LevelledTablePlan(PlainTablePlan):
     def changes(self) -> tuple[tuple[CellNoise, Change], ...]:
         return tuple((level.noise, level.change) for level in self.levels)
 
-    def expected(self, level: Fraction) -> Expected:
-        width = max(float(one.max()) for one in self.combination.half_widths(level))
+    def expected(self, coverage: Fraction) -> Expected:
+        width = max(float(one.max()) for one in self.combination.half_widths(coverage))
         sd = max(float(one.max()) for one in self.combination.standard_errors)
-        return ExpectedLevels(level, math.ceil(width), sd, 0.0, 0.0, 0.0)
+        return ExpectedLevels(coverage, math.ceil(width), sd, 0.0, 0.0, 0.0)
 
     # ---------------------------------------------------------------- drawing, recording
 
     def draw(self, counts: IntArray, bits: Bits) -> IntArray:
-        """The noisy sums of every level, for the true counts of the groups: level after level, in one row."""
+        """Draw the noisy sums of all levels, one level after the other, from the true counts of the groups."""
         sums = self.combination.shape.sums(counts.reshape(self.groups.size, -1))
         return np.concatenate(
-            [level.noise.draw(own.reshape(-1), bits) for level, own in zip(self.levels, sums, strict=True)]
+            [level.noise.draw(counts.reshape(-1), bits) for level, counts in zip(self.levels, sums, strict=True)]
         )
 
-    def recall(self, recorded: Entry, asked: Entry, level: Fraction, edition: str) -> ReleasedTable:
-        shape, order = self.combination.shape, Shape(Groups.from_json(asked["groups"]), self.question.levels)
-        counts = np.array(recorded["counts"], dtype=np.int64).reshape(-1, len(self.question.aggregates))
+    def from_record(self, record: Entry, request: Entry, coverage: Fraction, edition: str) -> ReleasedTable:
+        shape, order = self.combination.shape, Shape(Groups.from_json(request["groups"]), self.question.levels)
+        counts = np.array(record["counts"], dtype=np.int64).reshape(-1, len(self.question.aggregates))
         if len(counts) != sum(order.sizes):
             raise InvalidInput(
                 "the ledger's recorded answer does not fit this question.", "Check it with: discreet ledger verify"
             )
-        kept = np.split(counts, np.cumsum(order.sizes)[:-1].tolist())
-        levels = [own[places_in(*pair)] for own, *pair in zip(kept, shape.nodes, order.nodes, strict=True)]
-        return LevelledTable(self, np.concatenate(levels), self.flags, level, edition)
+        parts = np.split(counts, np.cumsum(order.sizes)[:-1].tolist())
+        levels = [part[places_in(*pair)] for part, *pair in zip(parts, shape.nodes, order.nodes, strict=True)]
+        return LevelledTable(self, np.concatenate(levels), self.flags, coverage, edition)
 
     @property
     def flags(self) -> NDArray[np.str_]:
-        """The flag of each count: of those that cannot exist, and all others."""
+        """The flag of each count: a structural zero or a noisy count."""
         live = np.concatenate(self.combination.shape.live_nodes)
         flags = np.where(live, NORMAL, IMPOSSIBLE).astype("U1")
         return np.repeat(flags[:, None], len(self.question.aggregates), axis=1)
@@ -140,7 +141,7 @@ class LevelledTablePlan(PlainTablePlan):
     # ---------------------------------------------------------------- files
 
     def to_json(self) -> dict[str, Json]:
-        """The table in a request; the noise of the first level is that of the table."""
+        """Return the table as JSON in a request; the noise of the first level is that of the table."""
         levels: dict[str, Json] = {
             "shares": [str(level.share) for level in self.levels],
             "noises": [level.noise.to_json() for level in self.levels[1:]],
@@ -150,14 +151,14 @@ class LevelledTablePlan(PlainTablePlan):
     def file_names(self, name: str) -> list[str]:
         return [name, rounded_file(name)]
 
-    def read(self, text: str, name: str, level: Fraction, edition: str, layout: int) -> ReleasedTable:
-        """The measurements of the levels; all else is worked out again and compared."""
+    def read(self, text: str, name: str, coverage: Fraction, edition: str, layout: int) -> ReleasedTable:
+        """Read the measurements of the levels; an audit computes all else and compares it."""
         flags = self.flags
-        empty = LevelledTable(self, np.zeros(flags.shape, np.int64), flags, level, edition, layout)
+        empty = LevelledTable(self, np.zeros(flags.shape, np.int64), flags, coverage, edition, layout)
         lines = read_lines(text, name, empty.headings, empty.cell_names())
-        measured = [line.rpartition(",")[2] for line in lines]
-        numbers = list(map(int, measured))
-        if list(map(str, numbers)) != measured:
+        texts = [line.rpartition(",")[2] for line in lines]
+        numbers = list(map(int, texts))
+        if list(map(str, numbers)) != texts:
             raise Refuted(f"{name} has a count that is not written as a plain whole number.")
         values = np.empty(flags.size, dtype=np.int64)
         values[empty.order] = numbers
@@ -169,7 +170,7 @@ class LevelledTablePlan(PlainTablePlan):
 
     @property
     def noise_lines(self) -> list[tuple[str, str]]:
-        """For each level its part of the budget, and the noise it is measured with."""
+        """The budget share and the noise of each level."""
         lines = []
         names = self.groups.columns
         for columns, level in zip(self.question.levels, self.levels, strict=True):
@@ -187,7 +188,7 @@ class LevelledTablePlan(PlainTablePlan):
 
 
 def _with_levels(table: PlainTablePlan, levels: tuple[LevelPlan, ...]) -> LevelledTablePlan:
-    """The table with totals whose groups alone are this table."""
+    """Add levels to the table of the finest level."""
     return LevelledTablePlan(
         table.question, table.groups, table.noise, table.share, sum(level.change.l1 for level in levels),
         table.suppress_below, levels=levels,
@@ -201,7 +202,7 @@ class LevelledDraft(PlainDraft):
     Attributes
     ----------
     levels
-        The part of each level, and what one unit can change in it.
+        The share of each level, and the change by one unit.
     """
 
     levels: tuple[LevelDraft, ...] = ()
@@ -209,7 +210,7 @@ class LevelledDraft(PlainDraft):
     has_levels: ClassVar[bool] = True
 
     def add_totals(self) -> None:
-        self.asked = self.base = question_with_totals(self.asked, self.request.totals)
+        self.question = self.base = question_with_totals(self.question, self.request.totals)
 
     def refuse_misfits(self) -> None:
         refuse_with_totals(self.request)
@@ -231,7 +232,7 @@ class LevelledDraft(PlainDraft):
         )
 
     def _levelled(self, noises: Sequence[CellNoise]) -> LevelledTablePlan:
-        """The table with the noise of each of its levels."""
+        """Return the table with this noise for each of its levels."""
         for noise in noises:
             refuse_unsuited(noise)
         levels = tuple(LevelPlan(n, one.share, one.change) for n, one in zip(noises, self.levels, strict=True))
@@ -239,7 +240,7 @@ class LevelledDraft(PlainDraft):
 
 
 def question_with_totals(question: Question, totals: Sequence[str] | None) -> Question:
-    """The question with the totals that a request asks for beside it."""
+    """Return the question with the totals that a request adds to it."""
     if totals is None:
         return question
     if question.levels:
@@ -254,7 +255,7 @@ def question_with_totals(question: Question, totals: Sequence[str] | None) -> Qu
 
 
 def refuse_with_totals(request: ReleaseRequest) -> None:
-    """Refuse what does not go with totals."""
+    """Refuse options that do not go with totals."""
     if request.suppress_below is not None:
         raise InvalidInput(
             "counts that add up would undo what is withheld.", f"Leave {arg('suppress_below')} or the totals out."
@@ -282,7 +283,7 @@ def level_drafts(
     request: ReleaseRequest, question: Question, shape: Shape, changes: Sequence[Change], share: Fraction,
     sizes: IntArray | None,
 ) -> tuple[LevelDraft, ...]:  # fmt: skip
-    """Return the parts of the levels: as given, or with a small largest error."""
+    """Return the levels with their shares: those of the request, or shares with a small largest error."""
     count = len(question.levels)
     if request.level_split:
         if len(request.level_split) != count:
@@ -296,10 +297,10 @@ def level_drafts(
         gaussian = takes_sigma2(request.mechanism)
         epsilon = float(request.epsilon or 1) * float(share)
 
-        def variance(level: int, part: float) -> float:
+        def variance(level: int, level_share: float) -> float:
             if gaussian:
-                return changes[level].squared_l2 / part
-            half = epsilon * part / changes[level].l1 / 2
+                return changes[level].squared_l2 / level_share
+            half = epsilon * level_share / changes[level].l1 / 2
             return 1 / (2 * math.sinh(min(half, 300.0)) ** 2)
 
         shares = best_split(shape, variance, None if sizes is None else sizes[:: len(question.aggregates)])
@@ -307,15 +308,15 @@ def level_drafts(
 
 
 def _levels_from_json(
-    content: Entry | None, first: CellNoise, changes: Sequence[Change], withheld: int | None
+    content: Entry | None, first: CellNoise, changes: Sequence[Change], threshold: int | None
 ) -> tuple[LevelPlan, ...]:
-    """The levels that a request describes, judged again."""
+    """Rebuild the levels that a request describes, checking them again."""
     problem = "the levels of this request do not fit its question."
     if not isinstance(content, Mapping) or len(changes) < 2 or set(content) != {"shares", "noises"}:
         raise InvalidInput(problem, argument="request")
     shares = [as_fraction(share) for share in content["shares"]]
     noises = [first, *(CellNoise.from_json(noise) for noise in content["noises"])]
-    if not len(shares) == len(noises) == len(changes) or min(shares) <= 0 or sum(shares) != 1 or withheld is not None:
+    if not len(shares) == len(noises) == len(changes) or min(shares) <= 0 or sum(shares) != 1 or threshold is not None:
         raise InvalidInput(problem, argument="request")
     levels = tuple(LevelPlan(*level) for level in zip(noises, shares, changes, strict=True))
     for level in levels:
@@ -324,7 +325,7 @@ def _levels_from_json(
 
 
 def refuse_unsuited(noise: CellNoise) -> None:
-    """Refuse noise that totals cannot be combined from: it must be signed and have one known law for every count."""
+    """Refuse noise that is not signed, unbounded and of one symmetric law, from which totals cannot be combined."""
     law = noise.shift_law
     if noise.output != "signed" or noise.high is not None or not isinstance(law, GeometricTails | Gaussian):
         raise InvalidInput(
@@ -333,7 +334,7 @@ def refuse_unsuited(noise: CellNoise) -> None:
 
 
 class ExpectedLevels(Expected):
-    """The worst case over all counts that were combined from several levels."""
+    """The worst case over all combined counts."""
 
     def __str__(self) -> str:
         return (
@@ -343,14 +344,14 @@ class ExpectedLevels(Expected):
 
 
 def totals_in_words(protection: Protection) -> tuple[str, ...]:
-    """What totals mean."""
-    said = "A total is the sum of the counts of its declared groups. Rows outside these are in no total."
+    """Return sentences on the meaning of totals."""
+    meaning = "A total is the sum of the counts of its declared groups. Rows outside these are in no total."
     if protection.max_groups == 1:
-        return (said,)
+        return (meaning,)
     who = protection.who
     they = "they are" if who.is_person else "it is"
     return (
-        said,
+        meaning,
         f"A total counts {who.a} once for each group {they} counted in: it counts {who.several} times groups, not "
         f"{who.several}.",
     )

@@ -1,7 +1,7 @@
-"""A released table with totals: counts of all levels that add up, with the measurement of each beside.
+"""A released table with totals: counts of all levels that add up, each with its measurement.
 
-The measurements are what was drawn; the counts are the least-squares combination of all of them (:mod:`...levels`),
-worked out again by whoever reads the table.
+The measurements are the noisy counts as drawn. The counts are their least-squares combination (:mod:`...levels`), which
+every reader of the table can recompute.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from numpy.typing import NDArray
 from ...errors import InvalidInput
 from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ...exact.rationals import float_down, float_up, text_up
-from ...plots.counts import MOST_CELLS
+from ...plots.counts import MAX_DRAWN_CELLS
 from ...questions.levels import grouping_number
 from ...wording import listed, percent
-from ..levels.combining import ROUNDING, Combination
+from ..levels.combining import MAX_ROUNDING_ERROR, LevelCombination
 from ..levels.quantiles import Balance
-from ..levels.rounding import rounded_leaves
+from ..levels.rounding import has_adjacent_rounding, rounded_leaves
 from ..noise.margins import Combined
 from ..noise.weighted import chernoff, half_width, law_variance
 from .aligned import Aligned, AlignedLevels
 from .columns import IMPOSSIBLE, ErrorColumn
-from .csv_text import integers, rounded, written
-from .released import ReleasedTable
+from .csv_text import csv_decimals, csv_integers, csv_label, rounded_file
+from .released import ReleasedTable, Row
 from .typed_columns import Column, error_type, group_column
 
 if TYPE_CHECKING:
     from .levelled import LevelledTablePlan
 
-#: What stands in a column that was summed over; the column ``grouping`` tells it from a value that reads the same.
-TOTAL = "Total"
+#: Label in a column that is summed over; the column ``grouping`` distinguishes it from an equal value of the data.
+TOTAL_LABEL = "Total"
 
-#: What is said of every count, in the order of the columns.
-LEVEL_ERRORS = (
+#: Error columns of every count of a table with totals, in order.
+LEVEL_ERROR_COLUMNS = (
     ErrorColumn(
         "low", "low",
         "lower end of an interval that contains the true count at least as often as the stated level",
@@ -51,34 +51,44 @@ LEVEL_ERRORS = (
     ErrorColumn("measured", "measured", "the noisy count as it was drawn, before all levels were combined"),
 )  # fmt: skip
 
-#: What the rounded counts beside a table with totals are.
+#: Heading of the rounded counts.
+ROUNDED_COLUMN = "rounded_count"
+
+#: Meaning of the rounded counts.
 ROUNDED_MEANING = (
     "the counts made whole and not negative so that they still add up: each next to the count itself, unless negative "
     "counts were raised to 0 or more than two totals overlap. They are biased, small counts upwards: work with the "
     "counts of the table itself"
 )
 
+#: Meaning of the column ``count``.
+COMBINED_MEANING = (
+    "the noisy count; in a table with totals the unrounded combined count, for programs: all measurements combined by "
+    "least squares"
+)
+
+#: Meaning of the column ``grouping``.
 GROUPING_MEANING = (
     "which columns a count is summed over, as SQL's GROUPING of all group columns: a bit for each, the last one "
-    f"lowest; 0 is a group, and a column that is summed over reads {TOTAL}"
+    f"lowest; 0 is a group, and a column that is summed over reads {TOTAL_LABEL}"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class LevelledTable(ReleasedTable):
-    """One table of a release with totals. ``counts`` and ``status`` have the measurements of the finest level first."""
+    """A released table with totals. ``counts`` and ``status`` are those of the measurements, the finest level first."""
 
     plan: LevelledTablePlan
 
     rank: ClassVar[int] = 1
-    own_meanings: ClassVar[Mapping[str, str]] = {"grouping": GROUPING_MEANING}
+    extra_meanings: ClassVar[Mapping[str, str]] = {"grouping": GROUPING_MEANING, "count": COMBINED_MEANING}
 
     @property
     def columns(self) -> tuple[ErrorColumn, ...]:
-        return LEVEL_ERRORS
+        return LEVEL_ERROR_COLUMNS
 
     @property
-    def combination(self) -> Combination:
+    def combination(self) -> LevelCombination:
         return self.plan.combination
 
     @property
@@ -86,8 +96,8 @@ class LevelledTable(ReleasedTable):
         return f"{super().title}, with totals"
 
     @property
-    def own_headings(self) -> tuple[str, ...]:
-        return ("grouping", *super().own_headings)
+    def fixed_headings(self) -> tuple[str, ...]:
+        return ("grouping", *super().fixed_headings)
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -97,13 +107,13 @@ class LevelledTable(ReleasedTable):
 
     @cached_property
     def measured(self) -> tuple[IntArray, ...]:
-        """The noisy counts of each level as they were drawn, a row for each node and a column for each measure."""
+        """The noisy counts of each level as drawn, a row for each node and a column for each measure."""
         ends = np.cumsum(self.combination.shape.sizes)
         return tuple(np.split(self.counts, ends[:-1].tolist()))
 
     @property
     def unit(self) -> int:
-        """Combined counts are whole multiples of one over this."""
+        """Number of units in one; combined counts are whole numbers of units."""
         return int(10**self.combination.digits)
 
     @cached_property
@@ -118,19 +128,19 @@ class LevelledTable(ReleasedTable):
 
     @cached_property
     def rounded(self) -> tuple[IntArray, ...]:
-        """Counts of each level that are whole, not negative, and add up; they are biased."""
+        """The rounded counts of each level: whole, non-negative, adding up, and biased."""
         shape = self.combination.shape
         return tuple(shape.sums(rounded_leaves(shape, self.leaves, self.unit)))
 
     @cached_property
     def order(self) -> IntArray:
-        """The cells in the order of the rows: the coarsest level first."""
+        """The indices of the cells in the order of the rows, the coarsest level first."""
         starts = np.cumsum([0, *(level.size for level in self.measured)])
         return np.concatenate([np.arange(starts[k], starts[k + 1]) for k in reversed(range(len(self.measured)))])
 
     @cached_property
     def groupings(self) -> tuple[int, ...]:
-        """What GROUPING says of each level, the finest first."""
+        """SQL's GROUPING number of each level, the finest first."""
         return tuple(grouping_number(level, len(self.groups.columns)) for level in self.question.levels)
 
     @cached_property
@@ -155,56 +165,65 @@ class LevelledTable(ReleasedTable):
         return ("grouping", *super().keys)
 
     def is_summed_over(self, row: Mapping[str, object], column: int) -> bool:
-        """Read ``grouping``, which has a bit for each column."""
+        """Return the bit of this column in ``grouping``."""
         grouping = row["grouping"]
         assert isinstance(grouping, int)
         return bool(grouping >> (len(self.by) - 1 - column) & 1)
 
     @property
     def texts(self) -> list[str]:
-        """The combined counts as decimals that lose nothing, in the order of the rows."""
+        """The combined counts as exact decimals, in the order of the rows."""
         counts = np.concatenate([one.reshape(-1) for one in self.combined])[self.order]
         return [_decimal(int(count), self.combination.digits) for count in counts.tolist()]
 
     def rows(self, most: int | None = None) -> list[dict[str, Any]]:
-        """A mapping for each count, the coarsest level first: ``grouping``, group columns, count, status, errors.
+        """Return a mapping for each count, coarsest level first: ``grouping``, group columns, count, status, errors.
 
-        A column that was summed over reads "Total"; ``grouping`` tells it from a value that reads the same.
+        A column that is summed over reads "Total"; ``grouping`` distinguishes it from an equal value of the data.
         """
-        return self._level_rows(range(len(self.measured)), most)
+        return self._level_rows(range(len(self.measured)), most, self.combined, self.unit)
 
-    def _level_rows(self, levels: range, most: int | None) -> list[dict[str, Any]]:
+    def rows_for_people(self, most: int | None = None) -> list[Row]:
+        return self._level_rows(range(len(self.measured)), most, self.rounded, 1)
+
+    def _level_rows(
+        self, levels: range, most: int | None, figures: tuple[Array, ...], unit: int
+    ) -> list[dict[str, Any]]:
+        """Return the rows of these levels, at most this many, with the counts ``figures`` in units of ``1/unit``."""
         shape, many = self.combination.shape, len(self.measures)
         size = self.counts.size if most is None else min(most, self.counts.size)
         flags = self.flags.tolist()
-        counts = np.concatenate([one.reshape(-1) for one in self.combined])[self.order]
-        place = 0
+        counts = np.concatenate([one.reshape(-1) for one in figures])[self.order]
+        position = 0
         rows: list[dict[str, Any]] = []
         for level in reversed(range(len(self.measured))):
             nodes = shape.nodes[level]
             if level not in levels:
-                place += nodes.size * many
+                position += nodes.size * many
                 continue
             for node in range(min(nodes.size, -(-(size - len(rows)) // many))):
                 values = dict(zip(self.question.levels[level], nodes.label(node), strict=True))
                 for measure in self.measures:
                     row: dict[str, object] = {"grouping": self.groupings[level]}
-                    row |= {name: values.get(k, TOTAL) for k, name in enumerate(self.by)}
+                    row |= {name: values.get(k, TOTAL_LABEL) for k, name in enumerate(self.by)}
                     if many > 1:
                         row["measure"] = measure
-                    row |= {"count": _plain(int(counts[place]), self.unit), "status": flags[place]}
-                    row |= {name: values[place].item() for name, values in self.errors.items()}
+                    row |= {
+                        "count": _int_or_float(Fraction(int(counts[position]), unit)),
+                        "status": flags[position],
+                    }
+                    row |= {name: values[position].item() for name, values in self.errors.items()}
                     rows.append(row)
-                    place += 1
+                    position += 1
             if len(rows) >= size:
                 return rows[:size]
         return rows
 
     @property
-    def drawing(self) -> dict[str, Any]:
-        """The groups of the finest level, without totals."""
+    def chart_data(self) -> dict[str, Any]:
+        """The data for a chart of the finest level, without totals."""
         leaves = self.measured[0].size
-        rows = self._level_rows(range(1), MOST_CELLS)
+        rows = self._level_rows(range(1), MAX_DRAWN_CELLS, self.rounded, 1)
         cut = (f"The first {len(rows):,} of {leaves:,} groups.",) if len(rows) < leaves else ()
         return {"rows": rows, "by": self.by, "title": self.title, "sentences": cut, "level": percent(self.level, 6)}
 
@@ -212,12 +231,10 @@ class LevelledTable(ReleasedTable):
 
     def total(self, cells: Mapping[str, object] | None) -> Combined:
         chosen = self.select(cells)
-        return self._combined(chosen.astype(np.int64), non_negative=True)
+        return self._sum(chosen.astype(np.int64), non_negative=True)
 
     def difference(self, first: Mapping[str, object] | None, second: Mapping[str, object] | None) -> Combined:
-        return self._combined(
-            self.select(first).astype(np.int64) - self.select(second).astype(np.int64), non_negative=False
-        )
+        return self._sum(self.select(first).astype(np.int64) - self.select(second).astype(np.int64), non_negative=False)
 
     def percentage(self, part: Mapping[str, object] | None, whole: Mapping[str, object] | None) -> Combined:
         inner, outer = self.select(part), self.select(whole)
@@ -225,11 +242,11 @@ class LevelledTable(ReleasedTable):
             raise InvalidInput(
                 "the part must lie within the whole: every cell of the part belongs in the whole too.", argument="part"
             )
-        share = (1 + self.level) / 2  # of each of the two, so that both hold together
-        mine, rest = (self._combined(mask.astype(np.int64), True, share) for mask in (inner, outer & ~inner))
-        assert mine.low is not None and mine.high is not None and rest.low is not None and rest.high is not None
-        least = Fraction(mine.low) / Fraction(mine.low + rest.high) if mine.low > 0 else Fraction(0)
-        most = Fraction(mine.high) / Fraction(mine.high + rest.low) if mine.high + rest.low > 0 else Fraction(1)
+        coverage = (1 + self.level) / 2  # of each of the two, so that both hold together
+        one, rest = (self._sum(mask.astype(np.int64), True, coverage) for mask in (inner, outer & ~inner))
+        assert one.low is not None and one.high is not None and rest.low is not None and rest.high is not None
+        least = Fraction(one.low) / Fraction(one.low + rest.high) if one.low > 0 else Fraction(0)
+        most = Fraction(one.high) / Fraction(one.high + rest.low) if one.high + rest.low > 0 else Fraction(1)
         total = self._estimate(outer.astype(np.int64))
         estimate = (
             None if total <= 0 else 100.0 * min(max(float(self._estimate(inner.astype(np.int64)) / total), 0.0), 1.0)
@@ -250,36 +267,39 @@ class LevelledTable(ReleasedTable):
         return Balance(estimate, estimate - Fraction(width), estimate + Fraction(width))
 
     def _estimate(self, weights: IntArray) -> Fraction:
+        """Return a weighted sum of the combined leaves, exactly."""
         leaves = self.leaves.reshape(-1)
         chosen = np.flatnonzero(weights)
         return Fraction(sum(int(w) * int(x) for w, x in zip(weights[chosen], leaves[chosen], strict=True)), self.unit)
 
     def weighted_half_width(self, weights: FloatArray, share: Fraction, quick: bool = False) -> float:
-        """What the error of a weighted sum of the combined leaves exceeds with probability ``share`` at most."""
+        """Return a bound that the error of a weighted sum of leaves exceeds with probability at most ``share``."""
         grid = weights.reshape(self.groups.size, -1)
         terms = [
             term for column in grid.T if column.any() for term in self.combination.terms(column.astype(np.float64))
         ]
-        slack = float(ROUNDING) * max(1.0, float(np.abs(weights).max(initial=0.0)))
+        slack = float(MAX_ROUNDING_ERROR) * max(1.0, float(np.abs(weights).max(initial=0.0)))
         if not terms:
             return 0.0
         return slack + (chernoff(tuple(terms), float(share)) if quick else half_width(tuple(terms), share))
 
-    def _combined(self, weights: IntArray, non_negative: bool, level: Fraction | None = None) -> Combined:
-        level = self.level if level is None else level
+    def _sum(self, weights: IntArray, non_negative: bool, coverage: Fraction | None = None) -> Combined:
+        """Return a weighted sum of the combined leaves with its interval."""
+        coverage = self.level if coverage is None else coverage
         estimate = self._estimate(weights)
-        width = Fraction(self.weighted_half_width(weights.astype(np.float64), 1 - level))
+        width = Fraction(self.weighted_half_width(weights.astype(np.float64), 1 - coverage))
         low, high = math.ceil(estimate - width), math.floor(estimate + width)
         if non_negative:
             low, high = max(low, 0), max(high, 0)
         grid = weights.reshape(self.groups.size, -1)
         variances = [self._variance(column) for column in grid.T]
         return Combined(
-            _plain_fraction(estimate), low, high, level, math.sqrt(sum(variances)), 0.0, 0.0,
+            _int_or_float(estimate), low, high, coverage, math.sqrt(sum(variances)), 0.0, 0.0,
             int(np.count_nonzero(weights)), "the law of the noise of all levels in the combined counts",
         )  # fmt: skip
 
     def _variance(self, weights: IntArray) -> float:
+        """Return the variance of a weighted sum of the combined leaves of one measure."""
         terms = self.combination.terms(weights.astype(np.float64)) if weights.any() else ()
         return sum(term.count * term.weight**2 * float(law_variance(term.law)) for term in terms)
 
@@ -290,7 +310,7 @@ class LevelledTable(ReleasedTable):
         yield rounded_file(name), self.rounded_text()
 
     def statement(self, file: str) -> dict[str, object]:
-        """What release.json says of the levels."""
+        """Return the fields of release.json on the levels and the rounded counts."""
         sizes, names = self.combination.shape.sizes, self.groups.columns
         levels = zip(self.groupings, self.question.levels, sizes, self.plan.levels, strict=True)
         return {
@@ -302,31 +322,32 @@ class LevelledTable(ReleasedTable):
         }
 
     def csv_text(self) -> str:
-        """The published table: the coarsest level first."""
+        """Return the published table, the coarsest level first."""
         flags = self.flags.tolist()
         none = np.zeros(len(flags), dtype=bool)
-        said = [self.cell_names(), self.texts, flags]
+        fields = [self.cell_names(), self.texts, flags]
         for column in self.columns:
             values = self.errors[column.name]
-            said.append(integers(values, none) if column.rounding is None else rounded(values, none, column.rounding))
-        return "\n".join([",".join(map(written, self.headings)), *map(",".join, zip(*said, strict=True))]) + "\n"
+            way = column.rounding
+            fields.append(csv_integers(values, none) if way is None else csv_decimals(values, none, way))
+        return "\n".join([",".join(map(csv_label, self.headings)), *map(",".join, zip(*fields, strict=True))]) + "\n"
 
     def rounded_text(self) -> str:
-        """The counts made whole and not negative so that they still add up."""
+        """Return the file of rounded counts."""
         counts = np.concatenate([one.reshape(-1) for one in self.rounded])[self.order]
         headings = self.headings[: self.headings.index("count")]
         lines = map(",".join, zip(self.cell_names(), map(str, counts.tolist()), strict=True))
-        return "\n".join([",".join([*map(written, headings), "rounded_count"]), *lines]) + "\n"
+        return "\n".join([",".join([*map(csv_label, headings), ROUNDED_COLUMN]), *lines]) + "\n"
 
     def cell_names(self) -> list[str]:
-        """What stands before the count in each line: edition, grouping, values, measure."""
-        edition = [written(self.edition)] if self.edition else []
-        measures = [[written(name)] if len(self.measures) > 1 else [] for name in self.measures]
+        """Return each line up to the count: edition, grouping, values, measure."""
+        edition = [csv_label(self.edition)] if self.edition else []
+        measures = [[csv_label(name)] if len(self.measures) > 1 else [] for name in self.measures]
         lines: list[str] = []
         for level in reversed(range(len(self.groupings))):
-            nodes, own = self.combination.shape.nodes[level], self.question.levels[level]
+            nodes, kept = self.combination.shape.nodes[level], self.question.levels[level]
             columns = [
-                list(map(written, nodes.labels(own.index(k)))) if k in own else [TOTAL] * nodes.size
+                list(map(csv_label, nodes.labels(kept.index(k)))) if k in kept else [TOTAL_LABEL] * nodes.size
                 for k in range(len(self.groups.columns))
             ]
             before = [*edition, str(self.groupings[level])]
@@ -335,7 +356,7 @@ class LevelledTable(ReleasedTable):
         return lines
 
     def typed_columns(self) -> list[Column]:
-        """The columns with the type of their values. One that counts are summed over reads "Total", and so is text."""
+        """Return the columns with the types of their values; one that is summed over reads "Total", and is text."""
         rows = self.rows()
         columns = [Column("edition", "text", [self.edition] * len(rows))] if self.edition else []
         columns.append(Column("grouping", "integer", [row["grouping"] for row in rows]))
@@ -346,6 +367,12 @@ class LevelledTable(ReleasedTable):
         columns.append(Column("count", "number", [row["count"] for row in rows]))
         columns.append(Column("status", "text", [row["status"] for row in rows]))
         return columns + [Column(one.name, error_type(one), [row[one.name] for row in rows]) for one in self.columns]
+
+    def columns_with_rounded(self) -> list[Column]:
+        columns = self.typed_columns()
+        at = [column.name for column in columns].index("count")
+        counts = np.concatenate([one.reshape(-1) for one in self.rounded])[self.order]
+        return [*columns[:at], Column(ROUNDED_COLUMN, "integer", counts.tolist()), *columns[at:]]
 
     def aligned(self, first: ReleasedTable) -> Aligned:
         rows = self.rows()
@@ -359,9 +386,22 @@ class LevelledTable(ReleasedTable):
     def counts_in_words(self, bounded: str, negative: bool) -> str:
         return (
             f"Every group and every total was counted with random noise of its own{bounded}. The counts combine all of "
-            "these by least squares, so that they add up. Here they are shown rounded; the CSV files have all digits. "
-            "A negative count, or one that is not whole, comes from this and is not a mistake; counts_rounded.csv has "
-            "whole counts that are not negative, with a bias."
+            "these by least squares, so that they add up. People see whole numbers that are not negative and still add "
+            "up, which biases small counts upwards; programs read the unrounded ones. An unrounded count that "
+            "is negative, or not whole, is not a mistake."
+        )
+
+    def rounding_in_words(self, unrounded: str, rounded: str = "") -> str:
+        where = f" ({rounded})" if rounded else ""
+        shown = (
+            f"The counts shown are the combined counts made whole so that they still add up{where}; "
+            f"the unrounded combined counts, with their standard deviations, are data for programs ({unrounded})."
+        )
+        if has_adjacent_rounding(self.combination.shape, self.leaves.size):
+            return shown
+        return (
+            f"{shown} No rounding is next to every total of such a table: each group is rounded, a total is the sum of "
+            "its rounded groups, so it can differ from its combined count, also by more than its interval allows."
         )
 
     @property
@@ -373,24 +413,19 @@ class LevelledTable(ReleasedTable):
 
     @property
     def error_sentence(self) -> str:
-        """What is known of the error of the counts of each level."""
+        """A sentence on the error of the counts of each level."""
         parts = []
         names = zip(self.question.levels, self.combination.standard_errors, strict=True)
         for columns, errors in names:
             parts.append(f"{text_up(float(errors.max()), 3)} {level_in_words(columns, self.groups.columns)}")
         return (
-            f"The counts of all levels add up and are unbiased. The standard deviation of a count is at most "
+            f"The combined counts of all levels add up and are unbiased. Their standard deviation is at most "
             f"{listed(parts)}. This holds whatever the true counts are."
         )
 
 
-def rounded_file(name: str) -> str:
-    """The name of the file of rounded counts beside a table with totals."""
-    return f"{name.removesuffix('.csv')}_rounded.csv"
-
-
 def level_in_words(columns: tuple[int, ...], names: tuple[str, ...]) -> str:
-    """Which counts a level has."""
+    """Describe the counts of a level."""
     if not columns:
         return "for the total"
     kept = listed([names[k] for k in columns])
@@ -398,8 +433,8 @@ def level_in_words(columns: tuple[int, ...], names: tuple[str, ...]) -> str:
 
 
 def _ends(counts: Array, widths: FloatArray, unit: int) -> tuple[IntArray, IntArray]:
-    """Whole ends of the intervals, none below zero."""
-    reach = np.ceil((widths + float(ROUNDING)) * unit)
+    """Return the ends of the intervals, as whole numbers that are not negative."""
+    reach = np.ceil((widths + float(MAX_ROUNDING_ERROR)) * unit)
     if counts.dtype == object or (reach.size and reach.max() > 2**61):
         counts, reach = counts.astype(object), np.array([int(one) for one in reach], dtype=object)
     else:
@@ -409,13 +444,10 @@ def _ends(counts: Array, widths: FloatArray, unit: int) -> tuple[IntArray, IntAr
 
 
 def _decimal(count: int, digits: int) -> str:
+    """Format a number of units of ``10^-digits``."""
     whole, rest = divmod(abs(count), 10**digits)
     return f"{'-' if count < 0 else ''}{whole}.{rest:0{digits}d}"
 
 
-def _plain(count: int, unit: int) -> int | float:
-    return _plain_fraction(Fraction(count, unit))
-
-
-def _plain_fraction(value: Fraction) -> int | float:
+def _int_or_float(value: Fraction) -> int | float:
     return int(value) if value.denominator == 1 else float(value)

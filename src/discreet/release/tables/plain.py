@@ -1,4 +1,4 @@
-"""Tables of declared groups: each cell is counted, and has noise of its own."""
+"""Tables of declared groups: each cell is counted and has independent noise."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class PlainTablePlan(TablePlan):
 
     @classmethod
     def describes(cls, entry: Entry, question: Question) -> bool:
-        """Whether a request describes a table of this kind: what is of no other kind is."""
+        """Return True: an entry that no other kind claims describes a plain table."""
         return True
 
     @classmethod
     def from_json(cls, entry: Entry, question: Question, groups: Groups, protection: Protection) -> PlainTablePlan:
-        """The table that a request describes, judged again."""
+        """Rebuild the table that a request describes, checking it again."""
         table = cls._read(entry, question, groups, protection)
         if any(one.unused for one, _ in table.changes):
             raise InvalidInput("the noise of this request has a mechanism that no cell has.", argument="request")
@@ -65,6 +65,7 @@ class PlainTablePlan(TablePlan):
 
     @classmethod
     def _read(cls, entry: Entry, question: Question, groups: Groups, protection: Protection) -> PlainTablePlan:
+        """Rebuild the table, without the checks that depend on its kind."""
         if not names_fit(groups, question.by):
             raise InvalidInput(
                 "the groups of this request do not fit the columns its question groups by.", argument="request"
@@ -84,19 +85,19 @@ class PlainTablePlan(TablePlan):
 
     @property
     def known_cells(self) -> int | None:
-        return sum(groups.size for groups in self.drawn_groups) * len(self.question.aggregates)
+        return sum(groups.size for groups in self.noisy_groups) * len(self.question.aggregates)
 
     @property
-    def drawn_groups(self) -> Sequence[Groups]:
-        """The groups that noisy counts are drawn for, one list after the other."""
+    def noisy_groups(self) -> Sequence[Groups]:
+        """The lists of groups for which noisy counts are drawn."""
         return (self.groups,)
 
     @property
     def changes(self) -> tuple[tuple[CellNoise, Change], ...]:
         return ((self.noise, Change(self.sensitivity, self.sensitivity)),)
 
-    def expected(self, level: Fraction) -> Expected:
-        return self.noise.expected(level)
+    def expected(self, coverage: Fraction) -> Expected:
+        return self.noise.expected(coverage)
 
     @staticmethod
     def price(tables: Sequence[TablePlan], protection: Protection, epsilon: Fraction | None, delta: Fraction) -> Cost:
@@ -116,16 +117,16 @@ class PlainTablePlan(TablePlan):
         return {"counts": self._published(self.draw(counted, bits))}
 
     def draw(self, counts: IntArray, bits: Bits) -> IntArray:
-        """Noisy counts for the true ones of the groups, one for each cell."""
+        """Draw a noisy count for each true count of the groups."""
         return self.noise.draw(counts.reshape(-1), bits)
 
     def _published(self, noisy: IntArray) -> list[Json]:
-        """What may be seen: structural zeros are zero, withheld counts are not kept anywhere."""
+        """Return the counts to record: 0 for structural zeros, None for suppressed counts, which are kept nowhere."""
         values: list[Json] = noisy.tolist()
         if (least := self.suppress_below) is not None:
             values = [None if value < least else value for value in noisy.tolist()]
         measures, start = len(self.question.aggregates), 0
-        for groups in self.drawn_groups:
+        for groups in self.noisy_groups:
             for group in groups.zeros:
                 values[start + group * measures : start + (group + 1) * measures] = [0] * measures
             start += groups.size * measures
@@ -134,32 +135,32 @@ class PlainTablePlan(TablePlan):
     def rehearse(self, bits: Bits) -> None:
         self.draw(np.zeros((self.groups.size, len(self.question.aggregates)), dtype=np.int64), bits)
 
-    def recall(self, recorded: Entry, asked: Entry, level: Fraction, edition: str) -> ReleasedTable:
-        values, order = recorded["counts"], Groups.from_json(asked["groups"])
+    def from_record(self, record: Entry, request: Entry, coverage: Fraction, edition: str) -> ReleasedTable:
+        values, order = record["counts"], Groups.from_json(request["groups"])
         shape = (self.groups.size, len(self.question.aggregates))
         counts = np.array([0 if value is None else value for value in values], dtype=np.int64).reshape(shape)
         withheld = np.array([value is None for value in values], dtype=bool).reshape(shape)
         if order != self.groups:
-            places = places_in(self.groups, order)
-            counts, withheld = counts[places], withheld[places]
+            indices = places_in(self.groups, order)
+            counts, withheld = counts[indices], withheld[indices]
         status = np.where(withheld, SUPPRESSED, NORMAL).astype("U1")
         status[sorted(self.groups.zeros)] = IMPOSSIBLE
-        return self.released(counts, status, level, edition)
+        return self.released(counts, status, coverage, edition)
 
     def released(
-        self, counts: IntArray, status: NDArray[np.str_], level: Fraction, edition: str, layout: int = LAYOUT
+        self, counts: IntArray, status: NDArray[np.str_], coverage: Fraction, edition: str, layout: int = LAYOUT
     ) -> ReleasedTable:
-        """The table with these counts and flags, in a bundle of this layout."""
-        return ReleasedTable(self, counts, status, level, edition, layout)
+        """Return the released table with these counts and flags, in a bundle of this layout."""
+        return ReleasedTable(self, counts, status, coverage, edition, layout)
 
     # ---------------------------------------------------------------- files
 
     def file_names(self, name: str) -> list[str]:
         return [name]
 
-    def read(self, text: str, name: str, level: Fraction, edition: str, layout: int) -> ReleasedTable:
+    def read(self, text: str, name: str, coverage: Fraction, edition: str, layout: int) -> ReleasedTable:
         edition = edition if layout > 1 else ""
-        empty = self.released(np.zeros((0, 0), np.int64), np.zeros((0, 0), "U1"), level, edition, layout)
+        empty = self.released(np.zeros((0, 0), np.int64), np.zeros((0, 0), "U1"), coverage, edition, layout)
         counts, flags = [], []
         for line in read_lines(text, name, empty.headings, empty.cell_names(), empty.has_names):
             count, _, rest = line.partition(",")
@@ -168,21 +169,21 @@ class PlainTablePlan(TablePlan):
         return self._with_counts(empty, name, counts, flags)
 
     def _with_counts(self, empty: ReleasedTable, name: str, counts: list[str], flags: list[str]) -> ReleasedTable:
-        """The released table with the counts and flags of a file, where they may be those of this table."""
+        """Return the released table with the counts and flags of a file; refuse those that this plan cannot produce."""
         if not set(flags) <= set(STATUS_MEANING):
             raise Refuted(f"{name} has an unknown status; the known ones are {', '.join(STATUS_MEANING)}.")
         status = np.array(flags)
-        unseen = status == SUPPRESSED
-        numbers = [0 if hidden else int(count) for count, hidden in zip(counts, unseen.tolist(), strict=True)]
-        again = ["" if hidden else str(number) for number, hidden in zip(numbers, unseen.tolist(), strict=True)]
-        if again != counts:
+        suppressed = status == SUPPRESSED
+        numbers = [0 if hidden else int(count) for count, hidden in zip(counts, suppressed.tolist(), strict=True)]
+        texts = ["" if hidden else str(number) for number, hidden in zip(numbers, suppressed.tolist(), strict=True)]
+        if texts != counts:
             raise Refuted(f"{name} has a count that is not written as a plain whole number, or one that is suppressed.")
         values = np.array(numbers, dtype=np.int64)
         shape = (self.groups.size, len(self.question.aggregates))
-        declared = np.zeros(shape, dtype=bool)
-        declared[sorted(self.groups.zeros)] = True
+        zeros = np.zeros(shape, dtype=bool)
+        zeros[sorted(self.groups.zeros)] = True
         impossible = status == IMPOSSIBLE
-        if not np.array_equal(impossible, declared.reshape(-1)):
+        if not np.array_equal(impossible, zeros.reshape(-1)):
             raise Refuted(f"{name}: the cells marked {IMPOSSIBLE} are not those declared as structural zeros.")
         if values[impossible].any():
             raise Refuted(f"{name}: a cell that cannot exist has a count.")
@@ -191,7 +192,7 @@ class PlainTablePlan(TablePlan):
         if ((values < below) | (values > above))[normal].any():
             raise Refuted(f"{name} has a count outside the range of its noise.")
         least = self.suppress_below
-        if (least is None and unseen.any()) or (least is not None and (values[normal] < least).any()):
+        if (least is None and suppressed.any()) or (least is not None and (values[normal] < least).any()):
             raise Refuted(f"{name}: what is suppressed does not follow the stated rule.")
         return replace(empty, counts=values.reshape(shape), status=status.reshape(shape))
 
@@ -202,8 +203,8 @@ class PlainTablePlan(TablePlan):
         if not self.groups.columns:
             sizes = "one total"
         elif self.groups.cells is None:
-            named = zip(self.groups.values, self.groups.columns, self.groups.kinds, strict=True)
-            sizes = " x ".join(f"{len(values)} {name}: {_listed(values, kind)}" for values, name, kind in named)
+            columns = zip(self.groups.values, self.groups.columns, self.groups.kinds, strict=True)
+            sizes = " x ".join(f"{len(values)} {name}: {_first_values(values, kind)}" for values, name, kind in columns)
         else:
             sizes = f"{self.groups.size:,} listed groups of {', '.join(self.groups.columns)}"
         measures = f" x {len(self.question.aggregates)} measures" if len(self.question.aggregates) > 1 else ""
@@ -233,7 +234,7 @@ class PlainDraft(Draft):
     """A table of declared groups before its noise is chosen."""
 
     def group_notes(self, protection: Protection) -> list[str]:
-        return _rest_notes(self.asked.by, self.groups, protection)
+        return _rest_notes(self.question.by, self.groups, protection)
 
     def tables(self, drafts: Sequence[Draft], protection: Protection, noise: CellRequest) -> Sequence[TablePlan]:
         return noise.tables(drafts)
@@ -248,8 +249,8 @@ class PlainDraft(Draft):
         return PlainTablePlan(self.base, self.groups, noise, self.share, self.sensitivity, self.request.suppress_below)
 
 
-def _listed(values: Sequence[Value], kind: str) -> str:
-    """Some values of a column, so that a slip in a domain is seen: numbers as they are, texts in quotes."""
+def _first_values(values: Sequence[Value], kind: str) -> str:
+    """Return the first values of a column, texts in quotes, so that a slip in a domain is noticed."""
     texts = [
         "NULL" if value is None else repr(value) if kind == "text" and value is not REST else str(value)
         for value in values[:6]
@@ -260,12 +261,12 @@ def _listed(values: Sequence[Value], kind: str) -> str:
 
 
 def declared_in_words(groups: Groups) -> list[str]:
-    """What the published words must say of bands and of the rest, from the request alone."""
+    """Return the published sentences on bands and on the group of all other values."""
     bands: Sequence[Bands | None] = groups.bands or (None,) * len(groups.columns)
     sentences = []
-    for column, values, own in zip(groups.columns, groups.values, bands, strict=True):
-        if own is not None:
-            sentences.append(in_words(column, own, values))
+    for column, values, cuts in zip(groups.columns, groups.values, bands, strict=True):
+        if cuts is not None:
+            sentences.append(in_words(column, cuts, values))
         if has_rest(values):
             missing = "but not missing ones" if None in values else "missing ones included"
             sentences.append(f"{REST} of {column} counts all values that are not listed, {missing}.")
@@ -273,7 +274,7 @@ def declared_in_words(groups: Groups) -> list[str]:
 
 
 def _rest_notes(by: Sequence[str], groups: Groups, protection: Protection) -> list[str]:
-    """Whether rows with other values are counted, and what a group for them changes."""
+    """Return notes on rows with other values: whether they are counted, and what a group for them changes."""
     without = [
         column
         for column, kind, values in zip(by, groups.kinds, groups.values, strict=True)

@@ -1,7 +1,7 @@
-"""What every kind of table knows of itself: how it is counted, drawn, recorded, read back, priced, and put into words.
+"""The base class of all kinds of tables: counting, drawing, recording, reading back, pricing and wording.
 
-A kind is a subclass of :class:`TablePlan`, in a file of its own, and has its place in :mod:`.kinds`. Nothing outside
-this package asks which kind a table is.
+A kind is a subclass of :class:`TablePlan` in a file of its own, listed in :mod:`.kinds`. Nothing outside this package
+asks which kind a table is.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from .released import ReleasedTable
 if TYPE_CHECKING:
     from ...engines.sources import Source
 
-#: What the noise is told after the source has counted.
+#: True counts as the source returns them.
 Counted = IntArray | DiscoveredGroups
 
-#: A table as a request or a record says it, before it is checked.
+#: A table in the JSON of a request or a record, before it is checked.
 Entry: TypeAlias = Mapping[str, Any]
 
 
@@ -50,15 +50,15 @@ class TablePlan(ABC):
     Attributes
     ----------
     question, groups
-        What is asked, and the public groups it is asked for.
+        The question and its public groups.
     noise
-        What is done to each cell.
+        The noise of the cells.
     share
-        The part of the epsilon that this table gets.
+        The part of epsilon for this table.
     sensitivity
-        The most cells of this table that one unit can move, each by one.
+        The largest number of cells of this table that one unit can move, each by one.
     suppress_below
-        Reported counts below this are withheld; None to publish all.
+        The threshold below which noisy counts are suppressed; None to publish all.
     """
 
     question: Question
@@ -68,13 +68,13 @@ class TablePlan(ABC):
     sensitivity: int
     suppress_below: int | None = None
 
-    #: Whether a release of this kind of table has no other table.
+    #: True if a release with this kind of table has no other table.
     stands_alone: ClassVar[bool] = False
-    #: What an audit says of a table whose lines are all as they must be.
+    #: The sentence of an audit on a table whose lines are all correct.
     lines_in_words: ClassVar[str]
-    #: What a release of such tables does not protect, and what does not protect it.
+    #: Sentences on what a release of such tables does not protect.
     public_facts: ClassVar[tuple[str, ...]]
-    #: What is public of its questions, for a registry.
+    #: The public parts of its questions, for a registry.
     public_in_words: ClassVar[str]
 
     # ---------------------------------------------------------------- size and noise
@@ -82,31 +82,31 @@ class TablePlan(ABC):
     @property
     @abstractmethod
     def known_cells(self) -> int | None:
-        """How many cells are published; None while nobody knows."""
+        """Number of published cells; None while it is unknown."""
 
     @property
     def cells(self) -> int:
-        """How many cells are published, as far as it is known."""
+        """Number of published cells; 0 while it is unknown."""
         return self.known_cells or 0
 
     @property
     def measured_levels(self) -> int:
-        """How many levels of groups are measured apart; 0 where the groups are measured alone."""
+        """Number of measured levels of groups; 0 where only the groups are measured."""
         return 0
 
     @property
     @abstractmethod
     def changes(self) -> tuple[tuple[CellNoise, Change], ...]:
-        """What one unit can change, with the noise that hides it."""
+        """The changes that one unit can make, each with the noise that hides it."""
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """All mechanisms that its counts are drawn by."""
+        """All mechanisms of its noise."""
         return tuple(one for noise, _ in self.changes for one in noise.mechanisms)
 
     @cached_property
     def canonical(self) -> TablePlan:
-        """The same table with its groups in their canonical order, noise and structural zeros along with them."""
+        """The same table with its groups, noise and structural zeros in canonical order."""
         groups = canonical(self.groups)
         if groups is self.groups:
             return self
@@ -115,41 +115,41 @@ class TablePlan(ABC):
         return replace(self, groups=groups, noise=self.noise.rearranged(order.reshape(-1)))
 
     @abstractmethod
-    def expected(self, level: Fraction) -> Expected:
-        """The error of the counts in the worst case, before any row is read."""
+    def expected(self, coverage: Fraction) -> Expected:
+        """Return the error of the counts in the worst case, known before any row is read."""
 
     @staticmethod
     @abstractmethod
     def price(tables: Sequence[TablePlan], protection: Protection, epsilon: Fraction | None, delta: Fraction) -> Cost:
-        """What tables of this kind and those that may stand beside it cost together."""
+        """Return the cost of the tables of a release, this kind among them."""
 
     # ---------------------------------------------------------------- counting, drawing, recording
 
     @abstractmethod
     def counting(self, protection: Protection, key: bytes) -> Counting:
-        """What the source is asked to count."""
+        """Return the count to ask of the source."""
 
     @staticmethod
     @abstractmethod
     def count(source: Source, countings: Sequence[Counting]) -> Sequence[Counted]:
-        """The true counts of all tables of a release: these go to the noise and nowhere else."""
+        """Return the true counts of all tables of a release, which go to the noise and nowhere else."""
 
     @abstractmethod
     def answer(self, counted: Counted, bits: Bits) -> dict[str, Json]:
-        """The noisy counts as a ledger records them: by the name of each part of the record."""
+        """Draw the noisy counts; return them as the ledger records them, by the name of each part."""
 
     @abstractmethod
     def rehearse(self, bits: Bits) -> None:
-        """Draw noise for zeros that stand for no table."""
+        """Draw noise for zeros, without reading data."""
 
     @abstractmethod
-    def recall(self, recorded: Entry, asked: Entry, level: Fraction, edition: str) -> ReleasedTable:
-        """The table from what :meth:`answer` recorded for a request that asked for these groups in some order."""
+    def from_record(self, record: Entry, request: Entry, coverage: Fraction, edition: str) -> ReleasedTable:
+        """Rebuild the released table from a record of :meth:`answer`, whose request may order its groups otherwise."""
 
     # ---------------------------------------------------------------- files
 
     def to_json(self) -> dict[str, Json]:
-        """The table in a request."""
+        """Return the table as JSON in a request."""
         return {
             "question": self.question.text,
             "groups": self.groups.to_json(),
@@ -160,16 +160,16 @@ class TablePlan(ABC):
 
     @abstractmethod
     def file_names(self, name: str) -> list[str]:
-        """The CSV files of its released table; the first has this name."""
+        """Return the names of the CSV files of the released table; the first is this name."""
 
     @abstractmethod
-    def read(self, text: str, name: str, level: Fraction, edition: str, layout: int) -> ReleasedTable:
-        """The counts and flags of a CSV file that has exactly the lines that this table has.
+    def read(self, text: str, name: str, coverage: Fraction, edition: str, layout: int) -> ReleasedTable:
+        """Read the counts and flags of a CSV file.
 
         Raises
         ------
         Refuted
-            When it has others.
+            When its lines are not exactly those of this table.
         """
 
     # ---------------------------------------------------------------- words
@@ -177,27 +177,27 @@ class TablePlan(ABC):
     @property
     @abstractmethod
     def shape_text(self) -> str:
-        """How many cells and why, in words."""
+        """The number of cells and how it arises, in words."""
 
     @property
     def noise_text(self) -> str:
-        """The mechanism with its parameters, and what its reports look like."""
+        """The mechanism with its parameters, and the range of its reports."""
         first = self.noise.mechanisms[0]
         more = f" and {len(self.noise.mechanisms) - 1} more for other sizes" if len(self.noise.mechanisms) > 1 else ""
         return f"{first!r}{more}; {OUTPUT_IN_WORDS[self.noise.output]}"
 
     @property
     def noise_sentence(self) -> str:
-        """The law of the noise, its privacy for each count, and what the counts look like."""
+        """The law of the noise, its privacy for each count, and the range of the counts."""
         return noise_in_words(self.noise)
 
     @property
     def noise_lines(self) -> list[tuple[str, str]]:
-        """The noise in the lines of a plan."""
+        """The lines of a plan on the noise."""
         return [("noise", self.noise_sentence)]
 
     def noise_json(self) -> dict[str, Json]:
-        """The noise for programs: its form, each mechanism by its parameters and its privacy, and all in words."""
+        """Return the noise as JSON: its output, its mechanisms with parameters and privacy, and a sentence."""
         mechanisms = [
             {
                 "family": one.family,
@@ -211,48 +211,48 @@ class TablePlan(ABC):
 
     @property
     def by_in_words(self) -> str:
-        """What is counted beside the groups, after their names."""
+        """An addition to the names of the group columns."""
         return ""
 
     @abstractmethod
     def bound_sentences(self, protection: Protection, groups: int, tables: int) -> tuple[str, ...]:
-        """Whom the release protects and how contributions are bounded, with so many groups in the largest table."""
+        """Return sentences on the unit and its contribution bound; ``groups`` are those of the largest table."""
 
     def group_sentences(self, protection: Protection) -> Sequence[str]:
-        """What a group of the table is."""
+        """Return sentences on the meaning of a group."""
         return ()
 
     def total_sentences(self, protection: Protection) -> Sequence[str]:
-        """What a total of the table is."""
+        """Return sentences on the meaning of a total."""
         return ()
 
     @staticmethod
     def number_in_words(cells: int) -> str:
-        """How many counts a release has."""
+        """Return the number of counts of a release, in words."""
         return plural(cells, "count")
 
     @staticmethod
     def audited_in_words(cells: int) -> str:
-        """How many cells an audit saw."""
+        """Return the number of cells that an audit checked, in words."""
         return f"{cells:,} cells"
 
     @abstractmethod
     def size_fact(self, cells: int) -> Fact:
-        """The number to take home about the size of a release."""
+        """Return the key fact about the size of a release."""
 
     @property
     def naming_in_words(self) -> str:
-        """How names come from the data; nothing where all groups are declared."""
+        """A sentence on names that come from the data; empty where all groups are declared."""
         return ""
 
     @staticmethod
     @abstractmethod
     def composition_in_words(tables: Sequence[TablePlan], cells: int, delta: Fraction) -> str:
-        """How the privacy of the counts is added up."""
+        """Return how the privacy of the counts is composed."""
 
 
 def law_in_words(noise: CellNoise) -> str:
-    """The law of the first mechanism, and its privacy for each count."""
+    """Return the law of the first mechanism, and its privacy for each count."""
     first = noise.mechanisms[0]
     title = FAMILIES[first.family].title if first.family in FAMILIES else first.family.replace("_", " ")
     privacy = first.certificate
@@ -264,16 +264,16 @@ def law_in_words(noise: CellNoise) -> str:
 
 
 def noise_in_words(noise: CellNoise) -> str:
-    """The law of the noise, its privacy for each count, and what the counts look like."""
+    """Return the law of the noise, its privacy for each count, and the range of the counts."""
     more = len(noise.mechanisms) - 1
     sizes = f", and {plural(more, 'other mechanism')} for other sizes" if more else ""
     return f"{law_in_words(noise)}{sizes}; {OUTPUT_IN_WORDS[noise.output]}"
 
 
 def names_fit(groups: Groups, columns: Sequence[str]) -> bool:
-    """Whether groups are called by the columns they are of; bands may have a name of their own."""
+    """Return True if groups are named after these columns; columns with bands may have other names."""
     if len(groups.columns) != len(columns):
         return False
     bands = groups.bands or (None,) * len(columns)
-    named = zip(groups.columns, columns, bands, strict=True)
-    return all(own is not None or one.casefold() == other.casefold() for one, other, own in named)
+    pairs = zip(groups.columns, columns, bands, strict=True)
+    return all(cuts is not None or one.casefold() == other.casefold() for one, other, cuts in pairs)

@@ -1,4 +1,4 @@
-"""The columns of a released table with the type that their values have."""
+"""The columns of a released table with the types of their values."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ...questions.groups import Value
 from .columns import ErrorColumn
 
-#: The types of columns, and what each is called in pandas, polars and Arrow.
-TYPES = {
+#: Type of a column -> its name in pandas, polars and Arrow.
+COLUMN_TYPES = {
     "integer": ("Int64", "Int64", "int64"),
     "text": ("string", "String", "string"),
     "number": ("Float64", "Float64", "float64"),
@@ -23,11 +23,11 @@ class Column:
     Attributes
     ----------
     name
-        Its heading in the CSV file.
+        The heading in the CSV file.
     type
-        One of :data:`TYPES`.
+        One of :data:`COLUMN_TYPES`.
     values
-        One for each count; None where there is none.
+        One value for each count; None if missing.
     """
 
     name: str
@@ -36,14 +36,16 @@ class Column:
 
 
 def group_column(name: str, kind: str, labels: Sequence[Value]) -> Column:
-    """Return numbers where all are numbers: the group of all other values has a name among them."""
+    """Return a column of integers if all labels are; the group of all other values has a text as its label."""
     whole = kind == "integer" and all(value is None or type(value) is int for value in labels)
     return Column(name, "integer", labels) if whole else Column(name, "text", list(map(_text, labels)))
 
 
 def _text(value: Value) -> str | None:
+    """Return a label as text; None stays None."""
     return None if value is None else str(value)
 
 
 def error_type(column: ErrorColumn) -> str:
+    """Return the type of an error column."""
     return "integer" if column.rounding is None else "number"

@@ -1,1 +1,1 @@
-"""What every page needs: who is let in, how it looks, long work beside it."""
+"""The frame of every page: sessions, templates, and long work in processes of its own."""

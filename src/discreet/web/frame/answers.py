@@ -1,4 +1,4 @@
-"""Answers of the pages: a whole page in its frame, or the piece of one that htmx puts in its place."""
+"""Responses of the pages: a whole page in its frame, or a piece that htmx puts into one."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from .rendering import render
 
 
 def page(
-    request: Request, template: str, *, title: str, eyebrow: str, here: str, charts: bool = False, status: int = 200,
+    request: Request, template: str, *, title: str, eyebrow: str, tab: str, charts: bool = False, status: int = 200,
     **content: object,
 ) -> HTMLResponse:  # fmt: skip
-    """A whole page.
+    """Return a whole page.
 
     Parameters
     ----------
     request
-        Whose session the page carries.
+        The request, whose session the page carries.
     template
-        What is inside.
-    title, eyebrow, here
+        The template of its content.
+    title, eyebrow, tab
         The heading, the words above it, and the entry of the menu that is marked.
     charts
-        Whether it draws charts.
+        True if it draws charts.
     """
     session = request.state.session
-    word = "" if session is None else session.word
-    text = render(template, title=title, eyebrow=eyebrow, here=here, charts=charts, word=word, **content)
+    token = "" if session is None else session.csrf_token
+    text = render(template, title=title, eyebrow=eyebrow, tab=tab, charts=charts, csrf_token=token, **content)
     return HTMLResponse(text, status)
 
 
 def piece(template: str, address: str | None = None, **content: object) -> HTMLResponse:
-    """A piece of a page; ``address`` becomes that of the page."""
+    """Return a piece of a page, which gets ``address`` as its own if that is given."""
     headers = {} if address is None else {"HX-Replace-Url": address}
     return HTMLResponse(render(template, **content), headers=headers)

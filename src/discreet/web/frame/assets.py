@@ -1,4 +1,4 @@
-"""The files that the pages load: their own, and those of others as they were published."""
+"""The files that the pages load: ours, and those of other projects as published."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-#: Endings of files -> their media types.
+#: File name extension -> media type.
 MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
-#: What may be asked for.
+#: The files that are served.
 NAMES = (
     "icon.svg", "style.css", "pages.js", "enter.js", "vendor/htmx.min.js", "vendor/vega.min.js",
     "vendor/vega-lite.min.js", "vendor/vega-embed.min.js",
@@ -17,7 +17,7 @@ NAMES = (
 
 
 class Asset(NamedTuple):
-    """A file as a browser gets it."""
+    """A file as it is served."""
 
     content: bytes
     media_type: str
@@ -25,7 +25,7 @@ class Asset(NamedTuple):
 
 @cache
 def asset(name: str) -> Asset | None:
-    """A file by its name; None for any other name.
+    """Return a file by its name, or None for any other name.
 
     >>> asset("pages.js").media_type, asset("../guarding.py")
     ('text/javascript', None)
@@ -34,7 +34,7 @@ def asset(name: str) -> Asset | None:
         return None
     media_type = MEDIA_TYPES[name[name.rindex(".") :]]
     static = files("discreet.web") / "static"
-    if name == "style.css":  # that of every page, and what forms need
+    if name == "style.css":  # the style of every report, and what forms need
         common = (files("discreet.pages") / "templates" / "style.css").read_bytes()
         return Asset(common + (static / "site.css").read_bytes(), media_type)
     return Asset((static / name).read_bytes(), media_type)

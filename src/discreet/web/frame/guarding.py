@@ -1,13 +1,13 @@
-"""Who may see the pages, and what a request may be.
+"""Sessions, and the checks that every request passes.
 
-The link that ``discreet serve`` prints holds a one-time token after ``#``, which a browser keeps to itself: it is in no
-request line, no log and no Referer. A script of the page posts it, and gets a session in a cookie that scripts cannot
-read and other sites cannot send. Whoever uses the token ends it; the next one is printed on the terminal. A session
-ends when its browser logs out, after a while without use, and after a day's work at the latest.
+The link that ``discreet serve`` prints holds a one-time token after ``#``, which a browser does not send: it is in no
+request line, log or Referer. A script of the page posts it, and gets a session in a cookie that scripts cannot
+read and other sites cannot send. The first use ends the token, and the terminal prints the next one. A session
+ends when its browser logs out, after half an hour without use, and after twelve hours at the latest.
 
-A request is answered only under a name this server was started for, so that no other name can be pointed at it. One
-that changes something must come from a page of this server (Origin) and carry the session's own word, which no other
-site knows. Behind a proxy that ends TLS, the public address is the one whose pages may do so. Bodies are bounded.
+The server answers only to the host names it was started for, so that no other name can be pointed at it. A request
+that changes something must come from a page of this server (Origin) and carry the CSRF token of its session, which no
+other site knows. Behind a proxy that ends TLS, only pages of the public address may send it. Bodies are bounded.
 """
 
 from __future__ import annotations
@@ -23,60 +23,60 @@ from starlette.requests import cookie_parser
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: The header that carries a session's own word.
-WORD_HEADER = "x-discreet-session"
+#: The header that carries the CSRF token of a session.
+CSRF_HEADER = "x-discreet-session"
 
-#: Nothing but the pages' own files, whatever a label says.
-POLICY = (
+#: Content security policy: pages load only files of this server, even if a label holds markup.
+CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
-SECURITY = {
-    "content-security-policy": POLICY,
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "cache-control": "no-store",
+SECURITY_HEADERS = {
+    b"content-security-policy": CONTENT_POLICY.encode(),
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"permissions-policy": b"camera=(), geolocation=(), microphone=()",
+    b"cache-control": b"no-store",
 }
 
-#: The largest body of a request, in bytes: a bundle that is checked again may be this large.
-MOST_BYTES = 20_000_000
+#: Largest body of a request, in bytes: enough for a bundle to verify.
+MAX_BODY_BYTES = 20_000_000
 
-#: So many browsers may be signed in; the one that signed in first leaves.
-MOST_SESSIONS = 100
+#: Maximum number of sessions; a further one ends the oldest.
+MAX_SESSIONS = 100
 
-#: Seconds without use after which a session ends, and seconds after which it ends in any case.
+#: Seconds after which a session ends: without use, and in any case.
 IDLE_SECONDS, MAX_SESSION_SECONDS = 30 * 60.0, 12 * 3600.0
 
-_SAFE = ("GET", "HEAD")
+_READING_METHODS = ("GET", "HEAD")
 
 
 @dataclass
-class Session:
-    """A browser that was let in: what its cookie holds, the word its pages carry, when it began and was last used."""
+class BrowserSession:
+    """A session of one browser: its cookie, the CSRF token of its pages, and when it started and was last used."""
 
-    began: float
-    used: float
+    started_at: float
+    used_at: float
     cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    word: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    csrf_token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
     def is_over(self, now: float) -> bool:
-        """Return whether it has ended; also where the clock was set back by so much that nobody can tell."""
-        return abs(now - self.used) >= IDLE_SECONDS or abs(now - self.began) >= MAX_SESSION_SECONDS
+        """Return True if it has ended, or if the clock was set back too far to tell."""
+        return abs(now - self.used_at) >= IDLE_SECONDS or abs(now - self.started_at) >= MAX_SESSION_SECONDS
 
 
 class Sessions:
-    """The one-time token, and the browsers that used one.
+    """The one-time token, and the sessions that began with one.
 
     Parameters
     ----------
     announce
-        Is told each new token, to show the link that holds it.
+        Called with each new token, to show the link that holds it.
     clock
-        The time in seconds; it goes on while the computer sleeps.
+        The time in seconds; it continues while the computer sleeps.
 
     Examples
     --------
@@ -89,37 +89,37 @@ class Sessions:
 
     def __init__(self, announce: Callable[[str], None], clock: Callable[[], float] = time.time) -> None:
         self._announce, self._clock, self._lock = announce, clock, Lock()
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, BrowserSession] = {}
         self._token = ""
         self._renew()
 
     def _renew(self) -> None:
         token = secrets.token_urlsafe(32)
-        self._announce(token)  # where this fails, the one before still lets somebody in
+        self._announce(token)  # if this fails, the previous token stays valid
         self._token = token
 
-    def enter(self, token: str) -> Session | None:
-        """A new session for whoever knows the token, which ends with that; None for all others."""
+    def enter(self, token: str) -> BrowserSession | None:
+        """Start a session and end the token, or return None if ``token`` is not the valid one."""
         with self._lock:
             if not secrets.compare_digest(token.encode(), self._token.encode()):
                 return None
             now = self._clock()
-            session = Session(now, now)
-            while len(self._sessions) >= MOST_SESSIONS:
+            session = BrowserSession(now, now)
+            while len(self._sessions) >= MAX_SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
             self._renew()
             self._sessions[session.cookie] = session
             return session
 
-    def find(self, cookie: str, in_use: bool = True) -> Session | None:
-        """Return the session of a cookie, or None if there is none any more.
+    def find(self, cookie: str, in_use: bool = True) -> BrowserSession | None:
+        """Return the session of a cookie, or None if it has ended.
 
         Parameters
         ----------
         cookie
-            What the browser sent.
+            Its value as the browser sent it.
         in_use
-            Whether somebody asked, and not a page by itself: only that keeps the session from ending.
+            True if a person asked, not a page that polls; only that prolongs the session.
         """
         with self._lock:
             session, now = self._sessions.get(cookie), self._clock()
@@ -129,112 +129,112 @@ class Sessions:
                 del self._sessions[cookie]
                 return None
             if in_use:
-                session.used = now
+                session.used_at = now
             return session
 
-    def leave(self, session: Session) -> None:
+    def leave(self, session: BrowserSession) -> None:
         """End a session."""
         with self._lock:
             self._sessions.pop(session.cookie, None)
 
 
-class TooLarge(Exception):
-    """A body above the bound."""
+class BodyTooLarge(Exception):
+    """A body that is too large."""
 
 
 class Guard:
-    """Lets through what may be answered; adds the security headers to every answer.
+    """Middleware that refuses requests and adds the security headers to every response.
 
     Parameters
     ----------
     app
-        The pages. The session is in the state of the request, as ``session``.
+        The pages. They find the session in ``request.state.session``.
     sessions
-        Who was let in.
+        The sessions.
     cookie
-        The cookie's name; browsers share cookies among the ports of a computer.
+        The name of the cookie; browsers share cookies among the ports of a computer.
     hosts
-        The names, with ports, that this server answers to.
+        The host names, with ports, that this server answers to.
     public_url
-        The address at which browsers see the pages, where a proxy stands before them: only its pages may change
-        something. Without one, those of the name that was asked.
-    opened
-        What is shown without a session, by the beginning of its path.
-    unattended
-        Whether a page asks for a path by itself, from time to time.
-    refused
-        Makes the page for a request that is not answered, from a status and a kind.
+        The address at which browsers see the pages behind a proxy: only its pages may change something. Without one,
+        pages under the requested host name may.
+    public_prefixes
+        Beginnings of the paths that need no session.
+    is_polling
+        Tells whether pages request a path by themselves, from time to time.
+    refusal
+        Makes the page of a refused request, from a status and a kind.
     """
 
     def __init__(
         self, app: ASGIApp, sessions: Sessions, cookie: str, hosts: Iterable[str], public_url: str | None,
-        opened: tuple[str, ...], unattended: Callable[[str], bool], refused: Callable[[int, str], Response],
+        public_prefixes: tuple[str, ...], is_polling: Callable[[str], bool], refusal: Callable[[int, str], Response],
     ) -> None:  # fmt: skip
         self._app, self._sessions, self._cookie = app, sessions, cookie
         self._hosts, self._public_url = frozenset(hosts), public_url
-        self._opened, self._unattended, self._refused = opened, unattended, refused
+        self._public_prefixes, self._is_polling, self._refusal = public_prefixes, is_polling, refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = self._judge(scope)
+        refusal = self._find_refusal(scope)
         if refusal is not None:
-            await refusal(scope, receive, _secured(send))
+            await refusal(scope, receive, _add_headers(send))
             return
         try:
-            await self._app(scope, _bounded(receive), _secured(send))
-        except TooLarge:
-            await self._refused(413, "too large")(scope, receive, _secured(send))
+            await self._app(scope, _limit_body(receive), _add_headers(send))
+        except BodyTooLarge:
+            await self._refusal(413, "too large")(scope, receive, _add_headers(send))
 
-    def _judge(self, scope: Scope) -> Response | None:
+    def _find_refusal(self, scope: Scope) -> Response | None:
         headers, method, path = Headers(scope=scope), scope["method"], scope["path"]
         host = headers.get("host", "").lower()
         if host not in self._hosts:
-            return self._refused(421, "another name")
-        if method not in (*_SAFE, "POST"):
-            return self._refused(405, "not found")
+            return self._refusal(421, "another name")
+        if method not in (*_READING_METHODS, "POST"):
+            return self._refusal(405, "not found")
         if method == "POST" and headers.get("origin", "").lower() != (self._public_url or f"http://{host}"):
-            return self._refused(403, "another site")
+            return self._refusal(403, "another site")
         length = headers.get("content-length", "0")
-        if not length.isascii() or not length.isdigit() or int(length) > MOST_BYTES:
-            return self._refused(413, "too large")
+        if not length.isascii() or not length.isdigit() or int(length) > MAX_BODY_BYTES:
+            return self._refusal(413, "too large")
         cookie = cookie_parser(headers.get("cookie", "")).get(self._cookie, "")
-        session = self._sessions.find(cookie, in_use=not self._unattended(path))
+        session = self._sessions.find(cookie, in_use=not self._is_polling(path))
         scope.setdefault("state", {})["session"] = session
-        if path.startswith(self._opened):
+        if path.startswith(self._public_prefixes):
             return None
         if session is None:
-            refusal = self._refused(403, "no session")
-            if "hx-request" in headers:  # what the page shows should not stay on the screen
+            refusal = self._refusal(403, "no session")
+            if "hx-request" in headers:  # so that no content stays on the screen
                 refusal.headers["HX-Redirect"] = "/enter"
             return refusal
-        carried = headers.get(WORD_HEADER, "")
-        if method == "POST" and not secrets.compare_digest(carried.encode(), session.word.encode()):
-            return self._refused(403, "another site")
+        token = headers.get(CSRF_HEADER, "")
+        if method == "POST" and not secrets.compare_digest(token.encode(), session.csrf_token.encode()):
+            return self._refusal(403, "another site")
         return None
 
 
-def _secured(send: Send) -> Send:
-    """Adds the security headers that an answer does not state itself."""
+def _add_headers(send: Send) -> Send:
+    """Add the security headers that a response does not have."""
 
     async def add(message: Message) -> None:
         if message["type"] == "http.response.start":
-            stated = {name.lower() for name, _ in message["headers"]}
-            more = [(name.encode(), value.encode()) for name, value in SECURITY.items() if name.encode() not in stated]
-            message = {**message, "headers": [*message["headers"], *more]}
+            present = {name.lower() for name, _ in message["headers"]}
+            missing = [header for header in SECURITY_HEADERS.items() if header[0] not in present]
+            message = {**message, "headers": [*message["headers"], *missing]}
         await send(message)
 
     return add
 
 
-def _bounded(receive: Receive) -> Receive:
-    """Ends a body that is larger than it may be, whatever it said of itself."""
+def _limit_body(receive: Receive) -> Receive:
+    """Refuse a body that is too large, even if its header states a smaller length."""
     total = 0
 
     async def take() -> Message:
         nonlocal total
         message = await receive()
         total += len(message.get("body", b""))
-        if total > MOST_BYTES:
-            raise TooLarge
+        if total > MAX_BODY_BYTES:
+            raise BodyTooLarge
         return message
 
     return take

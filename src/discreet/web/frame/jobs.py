@@ -1,4 +1,4 @@
-"""Long work beside the pages: in a process of its own, so that it can be watched and stopped."""
+"""Long work for the pages: each job in its own process, so that it can be watched and stopped."""
 
 from __future__ import annotations
 
@@ -15,90 +15,91 @@ from typing import Any
 from ...errors import DiscreetError, InvalidInput
 from ...system import limit_memory
 
-#: So many run at once; each takes a core.
-MOST_RUNNING = 2
+#: Maximum number of jobs at a time; each takes a core.
+MAX_RUNNING_JOBS = 2
 
-#: So many are remembered, with what they found.
-MOST_KEPT = 50
+#: Maximum number of jobs, running or done, whose results are kept.
+MAX_REMEMBERED_JOBS = 50
 
-#: After so many seconds a job is stopped.
-LONGEST = 900.0
+#: Seconds before a job is stopped.
+JOB_TIMEOUT_SECONDS = 900
 
-#: After so many seconds without anybody asking how far it is, a job is stopped: its page was closed.
-UNSEEN = 60.0
+#: Seconds before an unwatched job is stopped (its page was closed).
+UNWATCHED_SECONDS = 60.0
 
-#: So many bytes a job may take.
-MOST_MEMORY = 8 * 2**30
+#: Memory limit of a job, in bytes.
+MAX_JOB_BYTES = 8 * 2**30
 
-#: A step of some work: how much is done, of how much, in words; and at the end what was found.
+#: A step of some work: the amount done, the total, a status line; with the last step, the result.
 Step = tuple[int, int, str, Any]
 
-#: Work in steps, from what was asked.
+#: Work in steps, given the fields of a form.
 Work = Callable[[Any], Iterator[Step]]
 
 
 @dataclass
 class Job:
-    """Work under way, or done.
+    """A piece of work that is running or done.
 
     Attributes
     ----------
-    asked
-        What the work is about; it belongs to the page that started it.
+    fields
+        The form that the work is for.
     owner
-        Who asked: whoever asks for something else has no use for the last.
-    done, total, words
-        How far it is.
-    found
-        What was found; None until then.
+        The page and session that asked. A new job replaces the running one of its owner.
+    done, total, status
+        The progress.
+    result
+        The result, or None until there is one.
     problem
-        Why nothing was found.
+        The error that ended it.
     """
 
-    asked: Any
+    fields: Any
     owner: str
     process: BaseProcess
     inbox: Connection
     name: str = field(default_factory=lambda: secrets.token_urlsafe(12))
-    began: float = field(default_factory=time.monotonic)
-    seen: float = field(default_factory=time.monotonic)
+    started_at: float = field(default_factory=time.monotonic)
+    watched_at: float = field(default_factory=time.monotonic)
     done: int = 0
     total: int = 1
-    words: str = "Starting"
-    found: Any = None
+    status: str = "Starting"
+    result: Any = None
     problem: DiscreetError | None = None
 
     @property
     def running(self) -> bool:
-        return self.found is None and self.problem is None
+        return self.result is None and self.problem is None
 
     @property
     def seconds(self) -> int:
-        return int(time.monotonic() - self.began)
+        return int(time.monotonic() - self.started_at)
 
-    def look(self) -> None:
-        """Take in what the process has said, and end it when it took too long or nobody waits for it any more."""
+    def update(self) -> None:
+        """Read the messages of the process, and end it if it took too long or nobody waits for it."""
         while self.running:
             try:
                 if not self.inbox.poll():
                     break
-                said = self.inbox.recv()
+                message = self.inbox.recv()
             except (EOFError, OSError):
                 self.end(InvalidInput("the work ended without an answer.", "Ask again, or for a smaller one."))
                 return
-            if isinstance(said, DiscreetError):
-                self.end(said)
+            if isinstance(message, DiscreetError):
+                self.end(message)
             else:
-                self.done, self.total, self.words, self.found = said
+                self.done, self.total, self.status, self.result = message
         if not self.running:
             self._close()
-        elif time.monotonic() - self.began > LONGEST:
-            self.end(InvalidInput(f"this took more than {LONGEST / 60:.0f} minutes.", "Ask for a smaller one."))
-        elif time.monotonic() - self.seen > UNSEEN:
+        elif time.monotonic() - self.started_at > JOB_TIMEOUT_SECONDS:
+            minutes = JOB_TIMEOUT_SECONDS // 60
+            self.end(InvalidInput(f"this took more than {minutes} minutes.", "Ask for a smaller one."))
+        elif time.monotonic() - self.watched_at > UNWATCHED_SECONDS:
             self.end(InvalidInput("nobody waited for this any more.", "Start again."))
 
     def end(self, problem: DiscreetError) -> None:
-        """Stop it, and say why."""
+        """Stop it for this reason."""
         if self.running:
             self.problem = problem
         self._close()
@@ -111,59 +112,59 @@ class Job:
 
 
 class Jobs:
-    """What was started here, by name."""
+    """The jobs of this server, by name."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
         self._lock = Lock()
 
-    def start(self, work: Work, asked: Any, owner: str) -> Job:
-        """Start some work, in place of what its owner asked before; refused while as many run as there may be."""
+    def start(self, work: Work, fields: Any, owner: str) -> Job:
+        """Start some work in place of the running job of its owner; refuse if too many jobs run."""
         with self._lock:
             for job in self._jobs.values():
-                job.look()
+                job.update()
                 if job.owner == owner and job.running:
                     job.end(InvalidInput("something else was asked.", "Start again."))
-            if sum(job.running for job in self._jobs.values()) >= MOST_RUNNING:
+            if sum(job.running for job in self._jobs.values()) >= MAX_RUNNING_JOBS:
                 raise InvalidInput(
-                    f"{MOST_RUNNING} designs are being worked out already.", "Cancel one, or wait a moment."
+                    f"{MAX_RUNNING_JOBS} designs are being worked out already.", "Cancel one, or wait a moment."
                 )
-            while len(self._jobs) >= MOST_KEPT:
+            while len(self._jobs) >= MAX_REMEMBERED_JOBS:
                 del self._jobs[next(name for name, job in self._jobs.items() if not job.running)]
-            spawned = multiprocessing.get_context("spawn")
-            inbox, outbox = spawned.Pipe(duplex=False)
-            process = spawned.Process(target=_do, args=(work, asked, outbox), daemon=True)
+            context = multiprocessing.get_context("spawn")
+            inbox, outbox = context.Pipe(duplex=False)
+            process = context.Process(target=_run, args=(work, fields, outbox), daemon=True)
             process.start()
             outbox.close()
-            job = Job(asked, owner, process, inbox)
+            job = Job(fields, owner, process, inbox)
             self._jobs[job.name] = job
-        Thread(target=self._mind, args=(job,), daemon=True).start()
+        Thread(target=self._watch, args=(job,), daemon=True).start()
         return job
 
-    def _mind(self, job: Job) -> None:
-        """End a job that takes too long or that nobody waits for, whether or not anybody asks."""
+    def _watch(self, job: Job) -> None:
+        """End a job that takes too long or that nobody waits for, even if nobody requests its progress."""
         while job.running:
             time.sleep(1)
             with self._lock:
-                job.look()
+                job.update()
 
     def find(self, name: str, owner: str) -> Job | None:
-        """A job of this owner as it stands now."""
+        """Return a job of this owner, up to date."""
         with self._lock:
-            job = self._of(name, owner)
+            job = self._owned(name, owner)
             if job is not None:
-                job.seen = time.monotonic()
-                job.look()
+                job.watched_at = time.monotonic()
+                job.update()
             return job
 
-    def _of(self, name: str, owner: str) -> Job | None:
+    def _owned(self, name: str, owner: str) -> Job | None:
         job = self._jobs.get(name)
         return job if job is not None and job.owner == owner else None
 
     def cancel(self, name: str, owner: str) -> Job | None:
-        """Stop a job because its owner said so."""
+        """Stop a job at the request of its owner."""
         with self._lock:
-            job = self._of(name, owner)
+            job = self._owned(name, owner)
             if job is not None:
                 job.end(InvalidInput("cancelled.", "Change something, or start again."))
             return job
@@ -174,11 +175,11 @@ class Jobs:
             self.cancel(name, job.owner)
 
 
-def _do(work: Work, asked: Any, outbox: Connection) -> None:
-    """The work itself, in its own process and within bounds."""
-    limit_memory(MOST_MEMORY)
+def _run(work: Work, fields: Any, outbox: Connection) -> None:
+    """Do the work, in its own process and within the memory limit."""
+    limit_memory(MAX_JOB_BYTES)
     try:
-        for step in work(asked):
+        for step in work(fields):
             outbox.send(step)
     except DiscreetError as problem:
         outbox.send(type(problem)(str(problem)) if type(problem).__init__ is DiscreetError.__init__ else problem)

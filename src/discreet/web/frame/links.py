@@ -1,7 +1,7 @@
-"""Where the link that lets a browser in is shown: on a terminal, or in a file for its owner alone.
+"""The link that lets a browser in: printed on a terminal, or written to a file that only its owner can read.
 
-What is printed where no terminal is ends in a log, which other people read and keep. A link that was not used yet must
-not stand there, so it is written to a file, and the log names the file.
+Without a terminal, printed lines end in a log, which other people read and keep. An unused link must not be there, so
+it is written to a file, and the log names the file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .settings import PageSettings
 
 
 class Announcement:
-    """Shows each new one-time token as a link.
+    """A callable that shows each new one-time token as a link.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Announcement:
 
 
 def _write_private(file: Path, text: str) -> None:
-    """Put a text in place of a file, for its owner alone; nobody reads half of it, or follows a link elsewhere."""
+    """Replace a file by a text that only its owner can read; the change is atomic and follows no symbolic link."""
     partial = file.with_name(f".{file.name}.{token_hex(6)}.partial")
     try:
         with open(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="ascii") as stream:

@@ -1,4 +1,4 @@
-"""Templates of the pages, and reports within them: the same words and pictures as everywhere, drawn by the browser."""
+"""Templates of the pages, and reports within them, whose charts the browser draws."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ MENU = (
 
 
 def render(template: str, **content: object) -> Markup:
-    """A template with its content; all that is text is escaped."""
+    """Render a template; all text is escaped."""
     from markupsafe import Markup
 
     return Markup(_environment().get_template(template).render(content))
 
 
 def report_body(report: Report, prefix: str = "section") -> Markup:
-    """The facts, sections and notes of a report, with its charts for the browser to draw."""
+    """Render the facts, sections and notes of a report, with its charts for the browser to draw."""
     charts: Iterator[Markup] = map(chart, pictures_of(report))
     return render("report.html", report=report, pictures=charts, prefix=prefix)
 
 
 def chart(picture: Picture) -> Markup:
-    """One picture with its caption."""
+    """Render a picture with its caption."""
     return render("figure.html", picture=_chart(picture), caption=picture.caption)
 
 
 def _chart(picture: Picture) -> Markup:
-    """Where the browser draws a picture; empty where it cannot be made: the numbers stand in the tables."""
+    """Return the element in which the browser draws a picture, or nothing if it cannot be drawn."""
     from markupsafe import Markup
 
     try:
@@ -62,24 +62,24 @@ def _chart(picture: Picture) -> Markup:
 
 
 def without_title(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A specification for a page, which has its title and background itself."""
+    """Return a specification without its title and background, which the page has."""
     config = dict(spec.get("config", {})) | {"background": "transparent", "padding": 4}
     return {name: value for name, value in spec.items() if name != "title"} | {"config": config}
 
 
 def _movable(spec: dict[str, Any], name: str = "view") -> dict[str, Any]:
-    """Maps that can be moved and enlarged: those whose marks reach from west to east."""
+    """Make maps (marks that reach from west to east) movable and zoomable."""
     for kind in ("hconcat", "vconcat", "concat", "layer"):
         if kind in spec:
             return spec | {kind: [_movable(one, f"{name}_{k}") for k, one in enumerate(spec[kind])]}
     if spec.get("encoding", {}).get("x2", {}).get("field") != "east":
         return spec
-    moved = {"name": name, "select": "interval", "bind": "scales"}
-    return spec | {"params": [moved], "mark": spec["mark"] | {"clip": True}}
+    zoom = {"name": name, "select": "interval", "bind": "scales"}
+    return spec | {"params": [zoom], "mark": spec["mark"] | {"clip": True}}
 
 
 def chart_text(spec: Mapping[str, Any]) -> str:
-    """What a chart says to those who do not see it: its title and the sentences below it."""
+    """Return the text alternative of a chart: its title and the sentences below it."""
     title = spec.get("title", "")
     if isinstance(title, str):
         return title
@@ -88,9 +88,9 @@ def chart_text(spec: Mapping[str, Any]) -> str:
 
 
 def field_name(mention: Mention, titles: Mapping[str, str] = MappingProxyType({})) -> str:
-    """How a form writes an argument that a message mentions: by the title of its field.
+    """Return an argument as a form mentions it: by the title of its field.
 
-    ``titles`` are those that a form has for itself.
+    ``titles`` are the titles that only this form uses.
     """
     if mention.kind == "call":
         return f"`{mention.name}`"
@@ -98,7 +98,7 @@ def field_name(mention: Mention, titles: Mapping[str, str] = MappingProxyType({}
     return f"“{title}” {mention.value}".strip() if mention.kind == "argument" and mention.value else f"“{title}”"
 
 
-#: Arguments of Python -> the titles of fields where they differ. Those of a release are stated by its request.
+#: Python argument -> title of its field, where they differ. The request of a release has the titles of its fields.
 TITLES = {name: words.title for name, words in FILE_WORDS.items()} | {
     "n": "Largest count", "prior": "Prior", "worst_case": "Worst case", "reach": "Largest noise",
     "stay": "Chance of the truth", "where": "Only rows where",
@@ -106,7 +106,7 @@ TITLES = {name: words.title for name, words in FILE_WORDS.items()} | {
 
 
 def refusal(problem: DiscreetError, **titles: str) -> Markup:
-    """An error in the words of a form, with the titles that its fields have there alone."""
+    """Render an error in the words of a form; ``titles`` are the titles that only this form uses."""
     return render("refusal.html", message=_sentence(problem.written(lambda mention: field_name(mention, titles))))
 
 
@@ -116,6 +116,6 @@ def _sentence(text: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    made = environment("discreet.web", placed="data-placed")
-    made.globals |= {"menu": MENU}
-    return made
+    templates = environment("discreet.web", bar_attribute="data-placed")
+    templates.globals |= {"menu": MENU}
+    return templates

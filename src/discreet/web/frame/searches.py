@@ -1,4 +1,4 @@
-"""What is looked for beside a page: started, watched, cancelled, and kept once it was found."""
+"""Searches for a page: started, watched, cancelled, and their results kept."""
 
 from __future__ import annotations
 
@@ -15,56 +15,56 @@ from .answers import piece
 from .jobs import Job, Jobs, Work
 from .rendering import refusal
 
-#: So many answers are kept, so that their files can be downloaded.
-MOST_FOUND = 20
+#: Maximum number of results kept, so that their files can be downloaded.
+MAX_KEPT_RESULTS = 20
 
 Fields = TypeVar("Fields")
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 
-class Searches(Generic[Fields, Found]):
-    """Searches for what the fields of a page ask for.
+class Searches(Generic[Fields, Answer]):
+    """The searches of one page.
 
     Parameters
     ----------
     jobs
-        Where they run.
-    at
+        The jobs in which they run.
+    path
         The path of their pieces.
-    read
-        The fields that an address holds.
+    read_fields
+        Reads the fields of an address.
     work
         The search, step by step.
-    shown
-        What was found for some fields, as a piece of the page.
+    show
+        Renders the result for some fields as a piece of the page.
     address
-        The address of the page with these fields.
+        Returns the address of the page with some fields.
     """
 
     def __init__(
-        self, jobs: Jobs, at: str, read: Callable[[QueryParams], Fields], work: Work,
-        shown: Callable[[Fields], str], address: Callable[[Fields], str],
+        self, jobs: Jobs, path: str, read_fields: Callable[[QueryParams], Fields], work: Work,
+        show: Callable[[Fields], str], address: Callable[[Fields], str],
     ) -> None:  # fmt: skip
-        self._jobs, self._at, self._read, self._work, self._shown = jobs, at, read, work, shown
+        self._jobs, self._path, self._read_fields, self._work, self._show = jobs, path, read_fields, work, show
         self._address = address
-        self._found: dict[Fields, Found] = {}
+        self._results: dict[Fields, Answer] = {}
 
     def routes(self) -> list[Route]:
         return [
-            Route(self._at, self._start, methods=["POST"]),
-            Route(f"{self._at}/{{name}}", self._watch),
-            Route(f"{self._at}/{{name}}/cancel", self._cancel, methods=["POST"]),
+            Route(self._path, self._start, methods=["POST"]),
+            Route(f"{self._path}/{{name}}", self._watch),
+            Route(f"{self._path}/{{name}}/cancel", self._cancel, methods=["POST"]),
         ]
 
-    def get(self, fields: Fields) -> Found | None:
-        """What was found for these fields, if it was."""
-        return self._found.get(fields)
+    def get(self, fields: Fields) -> Answer | None:
+        """Return the result for these fields, or None."""
+        return self._results.get(fields)
 
     def _start(self, request: Request) -> Response:
-        return self.begin(self._read(request.query_params), request)
+        return self.begin(self._read_fields(request.query_params), request)
 
     def begin(self, fields: Fields, request: Request) -> Response:
-        """Look for what these fields ask for; gives the piece that shows how far it is."""
+        """Start the search for these fields, and return the piece that shows its progress."""
         try:
             return self._piece(self._jobs.start(self._work, fields, self._owner(request)))
         except DiscreetError as problem:
@@ -77,18 +77,18 @@ class Searches(Generic[Fields, Found]):
         return self._piece(self._jobs.cancel(request.path_params["name"], self._owner(request)))
 
     def _owner(self, request: Request) -> str:
-        return f"{self._at} {request.state.session.cookie}"
+        return f"{self._path} {request.state.session.cookie}"
 
     def _piece(self, job: Job | None) -> Response:
-        """How far it is, or what was found."""
+        """Return a piece with the progress, the result or the error."""
         if job is None:
-            forgotten = InvalidInput("this work is no longer known.", "Start again.")
-            return piece("as_it_is.html", content=refusal(forgotten))
+            problem = InvalidInput("this work is no longer known.", "Start again.")
+            return piece("as_it_is.html", content=refusal(problem))
         if job.problem is not None:
             return piece("as_it_is.html", content=refusal(job.problem))
-        if job.found is None:
-            return piece("waiting.html", job=job, at=self._at)
-        while len(self._found) >= MOST_FOUND:
-            del self._found[next(iter(self._found))]
-        self._found[job.asked] = job.found
-        return piece("as_it_is.html", self._address(job.asked), content=self._shown(job.asked))
+        if job.result is None:
+            return piece("waiting.html", job=job, path=self._path)
+        while len(self._results) >= MAX_KEPT_RESULTS:
+            del self._results[next(iter(self._results))]
+        self._results[job.fields] = job.result
+        return piece("as_it_is.html", self._address(job.fields), content=self._show(job.fields))

@@ -1,4 +1,4 @@
-"""What the pages are started with."""
+"""The settings of the pages."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 from ...errors import InvalidInput, named
 from ...strict_json import read_json
 
-#: The environment variable that hands the settings on.
+#: The environment variable that passes the settings to the server.
 VARIABLE = "DISCREET_PAGES"
 
-#: Names of this computer that no other computer can use.
+#: Host names that only this computer can use.
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -27,19 +27,19 @@ class PageSettings:
     Attributes
     ----------
     hosts
-        The names, with their port, under which the pages answer; the first one is shown in links.
+        The host names, with ports, that the pages answer to; links show the first one.
     public_url
         The address at which browsers see the pages, where a proxy ends TLS; links have it instead.
     link_file
         The file that holds the link, for its owner alone; without one it is printed.
     ledgers
-        Ledgers that they show and spend from.
+        The ledgers that they show and spend from.
     data
-        Data that may be asked, by its addresses.
+        The addresses of data that may be queried.
     out
         The folder that bundles are written into.
     datasets
-        Files that declare data sets that may be asked.
+        Files that declare datasets that may be queried.
     """
 
     hosts: tuple[str, ...]
@@ -56,18 +56,18 @@ class PageSettings:
         return self.public_url or f"http://{self.hosts[0]}"
 
     def to_environment(self) -> dict[str, str]:
-        """The settings for the environment of the server."""
+        """Return the settings as an environment variable of the server."""
         return {VARIABLE: json.dumps(asdict(self))}
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> PageSettings:
-        """The settings that the server was handed."""
+        """Read the settings from the environment of the server."""
         fields = read_json(environment[VARIABLE], VARIABLE)
         return cls(**fields | {name: tuple(fields[name]) for name in ("hosts", "ledgers", "data", "datasets")})
 
 
 def host_names(host: str, port: int, public_url: str | None = None) -> tuple[str, ...]:
-    """Return the names, with their port, that pages answer to: the one they listen on first.
+    """Return the host names, with ports, that pages answer to: first the one they listen on.
 
     A proxy passes on either the public name or the one by which it reaches this server.
 
@@ -76,8 +76,8 @@ def host_names(host: str, port: int, public_url: str | None = None) -> tuple[str
     >>> host_names("127.0.0.1", 80, "https://survey.example")[3:]
     ('survey.example', 'survey.example:443')
     """
-    own = f"[{host}]" if ":" in host else host
-    names = tuple(f"{name}:{port}" for name in dict.fromkeys((own, *LOOPBACK)))
+    literal = f"[{host}]" if ":" in host else host
+    names = tuple(f"{name}:{port}" for name in dict.fromkeys((literal, *LOOPBACK)))
     if public_url is None:
         return names
     public = urlsplit(public_url)
@@ -85,7 +85,7 @@ def host_names(host: str, port: int, public_url: str | None = None) -> tuple[str
 
 
 def read_public_url(text: str) -> str:
-    """Read the address at which browsers see the pages; returns it as a browser states it in ``Origin``.
+    """Read the address at which browsers see the pages, and return it as browsers write it in ``Origin``.
 
     >>> read_public_url("https://Survey.example:443/"), read_public_url("https://Büro.example:8443")
     ('https://survey.example', 'https://xn--bro-hoa.example:8443')
@@ -93,7 +93,7 @@ def read_public_url(text: str) -> str:
     try:
         parts = urlsplit(text.replace("Σ", "σ"))  # at the end of a word Python's lower case is ς
         name, port = _ascii_name(parts.hostname or ""), parts.port
-    except ValueError:  # what cannot be a port or a name
+    except ValueError:  # neither a port nor a name
         name, port = "", None
     if not re.fullmatch(r"https://[^/?#@\s]+/?", text, re.IGNORECASE) or not re.fullmatch(r"[\w.:-]+", name):
         raise InvalidInput(
@@ -108,7 +108,7 @@ def read_public_url(text: str) -> str:
 def _ascii_name(name: str) -> str:
     """Return a host's name as browsers write it in ``Origin``.
 
-    They follow the newer rules for international names (UTS #46), by which ß and ς are letters of their own; Python's
+    They follow the newer rules for international names (UTS #46), in which ß and ς are separate letters; Python's
     codec follows those of 2003, which write them as ss and σ: the name of another host.
 
     >>> _ascii_name("straße.example"), _ascii_name("strasse.example")
@@ -124,7 +124,7 @@ def _ascii_label(label: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this computer can reach it.
+    """Return True if only this computer can reach it.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, False)

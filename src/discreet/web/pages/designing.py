@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
@@ -31,33 +31,33 @@ from ...optimise.families import FAMILIES
 from ...optimise.improve.priors import NAMES as PRIORS
 from ...optimise.improve.priors import named_prior
 from ...properties import PROPERTIES
-from ...report import Picture, Report, Table, Terms
+from ...report import Depth, Part, Picture, Report, Table, Terms
 from ...wording import rounded
 from ..frame.answers import page, piece
 from ..frame.jobs import Jobs, Step
 from ..frame.rendering import chart, refusal, render, report_body
 from ..frame.searches import Searches
 
-#: The losses that the page offers, and what each is.
+#: The losses that the page offers -> their descriptions.
 LOSSES = {
     "L0": "how often the report is wrong",
     "L1": "how far off it is, on average",
     "L2": "the square of how far off it is, on average",
 }
 
-#: So many of the mechanisms that are compared, the first ones, stand beside a design.
-BESIDE = 3
+#: Number of other mechanisms that a design is compared with.
+MAX_PEERS = 3
 
-#: The largest count that is designed for on a page.
-MOST_COUNT = 400
+#: Largest n of a design on the page.
+MAX_COUNT = 400
 
-#: Up to this n the page draws every probability.
-MOST_DRAWN = 100
+#: Largest n for which the page draws every probability.
+MAX_DRAWN_COUNT = 100
 
 
 @dataclass(frozen=True)
 class DesignFields:
-    """The fields of the form, as text: what the address of the page holds.
+    """The fields of the form, as text; the address of the page holds them.
 
     >>> DesignFields(n="8", properties=("WH",)).address
     '/design?n=8&epsilon=1&loss=L0&properties=WH&prior=uniform&delta=0'
@@ -71,11 +71,11 @@ class DesignFields:
     delta: str = "0"
 
     @staticmethod
-    def read(given: QueryParams) -> DesignFields:
-        """The fields of an address; unknown ones are ignored, those left out have their usual value."""
+    def read(query: QueryParams) -> DesignFields:
+        """Read the fields of an address; unknown ones are ignored, missing ones have their default."""
         usual = asdict(DesignFields())
-        texts = {name: given.get(name, text).strip()[:200] for name, text in usual.items() if isinstance(text, str)}
-        codes = [code.strip()[:60] for one in given.getlist("properties") for code in one.split(",")]
+        texts = {name: query.get(name, text).strip()[:200] for name, text in usual.items() if isinstance(text, str)}
+        codes = [code.strip()[:60] for one in query.getlist("properties") for code in one.split(",")]
         return DesignFields(**texts, properties=tuple(dict.fromkeys(filter(None, codes))))
 
     @property
@@ -90,12 +90,12 @@ class DesignFields:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What ``dc.design`` is called with."""
+        """The arguments of ``dc.design``."""
         if not self.n.isascii() or not self.n.isdigit():
             raise InvalidInput.must_be("n", "a whole number, such as 10", self.n)
-        if int(self.n[:9]) > MOST_COUNT:
+        if int(self.n[:9]) > MAX_COUNT:
             raise InvalidInput.must_be(
-                "n", f"at most {MOST_COUNT} on a page", self.n[:9], "The command line and Python take more."
+                "n", f"at most {MAX_COUNT} on a page", self.n[:9], "The command line and Python take more."
             )
         worst = self.prior == "worst case"
         weights = None if worst or self.prior == "uniform" else named_prior(self.prior, int(self.n))
@@ -108,7 +108,7 @@ class DesignFields:
 
     @property
     def command(self) -> str:
-        """The same on the command line."""
+        """The same design on the command line."""
         words = ["discreet", "design", "-n", self.n, "--epsilon", self.epsilon, "--loss", self.loss]
         if self.properties:
             words += ["--properties", ",".join(self.properties)]
@@ -122,54 +122,54 @@ class DesignFields:
 
     @property
     def python(self) -> str:
-        """The same in Python."""
-        given = [self.n, f"epsilon={self.epsilon!r}", f"loss={self.loss!r}"]
+        """The same design in Python."""
+        arguments = [self.n, f"epsilon={self.epsilon!r}", f"loss={self.loss!r}"]
         if self.properties:
-            given.append(f"properties={list(self.properties)!r}")
+            arguments.append(f"properties={list(self.properties)!r}")
         if self.delta not in ("", "0"):
-            given.append(f"delta={self.delta!r}")
+            arguments.append(f"delta={self.delta!r}")
         lines = ["import discreet as dc", ""]
         if self.prior == "worst case":
-            given.append("worst_case=True")
+            arguments.append("worst_case=True")
         elif self.prior != "uniform":
             weights = ", ".join(f'"{weight}"' for weight in named_prior(self.prior, int(self.n)) or ())
             lines.append(f"prior = [{weights}]")
-            given.append("prior=prior")
-        return "\n".join([*lines, f"m = dc.design({', '.join(given)})", 'm.save("mechanism.json")', ""])
+            arguments.append("prior=prior")
+        return "\n".join([*lines, f"m = dc.design({', '.join(arguments)})", 'm.save("mechanism.json")', ""])
 
 
 @dataclass(frozen=True)
-class Designed:
-    """A mechanism that was found, and what it would cost without each of its properties, where that is known."""
+class DesignResult:
+    """A mechanism, and what the best one costs without each of its properties."""
 
     mechanism: Mechanism
-    without: Mapping[str, Fraction]
+    costs_without: Mapping[str, Fraction]
 
 
-def work_out(fields: DesignFields) -> Iterator[Step]:
-    """The design, and then the same without each property, step by step."""
+def search_steps(fields: DesignFields) -> Iterator[Step]:
+    """Design the mechanism, then the one without each property, step by step."""
     options = fields.options
     n, codes = options.pop("n"), options.pop("properties")
     total = 1 + len(codes)
     yield 0, total, "Looking for the best mechanism", None
     mechanism = design(n, properties=codes, **options)
-    without = {}
+    costs = {}
     for done, code in enumerate(codes, 1):
         yield done, total, f"Looking at what {code} costs", None
-        others = [one for one in codes if one != code]
-        without[code] = cost_of(design(n, properties=others, **options))
-    yield total, total, "Done", Designed(mechanism, without)
+        kept = [other for other in codes if other != code]
+        costs[code] = cost_of(design(n, properties=kept, **options))
+    yield total, total, "Done", DesignResult(mechanism, costs)
 
 
 @lru_cache(maxsize=16)
-def at_once(fields: DesignFields) -> Designed | None:
-    """The design and what its properties cost, where theorems give all of it; None where a linear program is needed."""
+def closed_form_design(fields: DesignFields) -> DesignResult | None:
+    """Return the design and the costs of its properties if closed forms give all of them, else None."""
     codes = fields.options["properties"]
-    if not all(_has_closed_form(fields, [one for one in codes if one != left_out]) for left_out in (None, *codes)):
+    if not all(_has_closed_form(fields, [one for one in codes if one != dropped]) for dropped in (None, *codes)):
         return None
-    *_, (_, _, _, found) = work_out(fields)
-    assert isinstance(found, Designed)
-    return found
+    *_, (_, _, _, result) = search_steps(fields)
+    assert isinstance(result, DesignResult)
+    return result
 
 
 def _has_closed_form(fields: DesignFields, codes: list[str]) -> bool:
@@ -181,99 +181,102 @@ class DesignPage:
     """``/design`` with its pieces and files."""
 
     def __init__(self, jobs: Jobs) -> None:
-        self._searches: Searches[DesignFields, Designed] = Searches(
-            jobs, "/design/job", DesignFields.read, work_out, self._shown, lambda fields: fields.address
+        self._searches: Searches[DesignFields, DesignResult] = Searches(
+            jobs, "/design/job", DesignFields.read, search_steps, self._result_html, lambda fields: fields.address
         )
 
     def routes(self) -> list[Route]:
         return [
             Route("/design", self.page),
             Route("/design/result", self.result),
-            Route("/design/beside", self.beside),
+            Route("/design/beside", self.comparison),
             Route("/design/file/{kind}", self.file),
             *self._searches.routes(),
         ]
 
     def page(self, request: Request) -> Response:
-        """The form and, where it is known at once, the design."""
+        """Show the form and, if a closed form or an earlier search gives it, the design."""
         fields = DesignFields.read(request.query_params)
         return page(
-            request, "design.html", title="Design a mechanism", eyebrow="Design", here="/design", charts=True,
+            request, "design.html", title="Design a mechanism", eyebrow="Design", tab="/design", charts=True,
             fields=fields, losses=LOSSES, properties=PROPERTIES, priors=[*PRIORS, "worst case"],
-            result=self._shown(fields), words=epsilon_in_words(fields.epsilon),
+            result=self._result_html(fields), words=epsilon_in_words(fields.epsilon),
         )  # fmt: skip
 
     def result(self, request: Request) -> Response:
-        """The design of the fields as they stand, or the offer to look for it."""
+        """Return the design of the fields, or the offer to search for it."""
         fields = DesignFields.read(request.query_params)
         words = epsilon_in_words(fields.epsilon)
-        return piece("design_piece.html", fields.address, content=self._shown(fields), words=words)
+        return piece("design_piece.html", fields.address, content=self._result_html(fields), words=words)
 
-    def beside(self, request: Request) -> Response:
-        """Costs and properties beside other mechanisms; asked for when nobody drags any more."""
+    def comparison(self, request: Request) -> Response:
+        """Compare costs and properties with other mechanisms; requested once the sliders rest."""
         fields = DesignFields.read(request.query_params)
         try:
-            found = self._known(fields)
-            if found is None:
+            result = self._find(fields)
+            if result is None:
                 return Response(status_code=404)
-            compared = compare(_beside(found, fields)).report()
+            report = compare(_with_peers(result, fields)).report()
         except DiscreetError as problem:
             return piece("as_it_is.html", content=refusal(problem))
-        tables, terms = report_body(_tables_alone(compared), "beside"), report_body(_terms_alone(compared), "meaning")
-        return piece("design_beside.html", beside=tables, meaning=terms)
+        tables, terms = _only(Table, report, ("everywhere", "pages")), _only(Terms, report)
+        return piece(
+            "design_comparison.html", tables=report_body(tables, "beside"), terms=report_body(terms, "meaning")
+        )
 
     def file(self, request: Request) -> Response:
-        """The mechanism as a file, the Python that makes it, or its table of probabilities."""
+        """Return the mechanism as a file, the Python that makes it, or its table of probabilities."""
         fields = DesignFields.read(request.query_params)
         kind = request.path_params["kind"]
         if kind == "design.py":
             return _download(fields.python, kind)
-        found = self._known(fields)
-        if found is None or kind not in _FILES:
+        result = self._find(fields)
+        if result is None or kind not in _FILES:
             return Response(status_code=404)
-        return _download(_FILES[kind](found.mechanism), kind)
+        return _download(_FILES[kind](result.mechanism), kind)
 
-    def _known(self, fields: DesignFields) -> Designed | None:
-        return self._searches.get(fields) or at_once(fields)
+    def _find(self, fields: DesignFields) -> DesignResult | None:
+        return self._searches.get(fields) or closed_form_design(fields)
 
-    def _shown(self, fields: DesignFields) -> str:
+    def _result_html(self, fields: DesignFields) -> str:
         try:
-            found = self._known(fields)
+            result = self._find(fields)
         except DiscreetError as problem:
             return refusal(problem)
-        if found is None:
+        if result is None:
             return render("design_offer.html", fields=fields)
         try:
-            return render("design_result.html", fields=fields, **_content(found, fields))
+            return render("design_result.html", fields=fields, **_content(result, fields))
         except DiscreetError as problem:
             return refusal(problem)
 
 
-def _content(found: Designed, fields: DesignFields) -> dict[str, Any]:
-    """What the page shows of a design."""
-    mechanism, n = found.mechanism, int(fields.n)
-    drawn = n <= MOST_DRAWN
-    report = report_of_design(mechanism)
+def _content(result: DesignResult, fields: DesignFields) -> dict[str, Any]:
+    """Return the parts of a design that the page shows."""
+    mechanism, n = result.mechanism, int(fields.n)
+    is_drawn = n <= MAX_DRAWN_COUNT
+    report, peers = report_of_design(mechanism), _with_peers(result, fields)
+    checks = check(mechanism).items() if is_drawn else ()
     return {
         "facts": (*report.facts, *explain(mechanism).report().facts[1:]),
         "explained": report_body(replace(explain(mechanism).report(), facts=()), "explained"),
-        "heat": chart(Picture("probabilities", {"mechanism": mechanism}, HEAT)) if drawn else None,
-        "error": chart(Picture("error", {"mechanisms": _beside(found, fields), "measure": fields.loss}, ERROR)),
-        "checks": [(code, result, _price(found, code)) for code, result in check(mechanism).items()] if drawn else [],
+        "heat": chart(Picture("probabilities", {"mechanism": mechanism}, HEATMAP_CAPTION)) if is_drawn else None,
+        "error": chart(Picture("error", {"mechanisms": peers, "measure": fields.loss}, ERROR_CAPTION)),
+        "checks": [(code, finding, _cost_text(result, code)) for code, finding in checks],
         "exact": report_body(_folded(report), "exact"),
     }
 
 
-def _beside(found: Designed, fields: DesignFields) -> dict[str, Mechanism]:
-    """The design and the mechanisms beside it, at the same epsilon."""
+def _with_peers(result: DesignResult, fields: DesignFields) -> dict[str, Mechanism]:
+    """Return the design and other mechanisms at the same epsilon."""
     alpha = read_alpha(None, fields.epsilon)
-    others = FAMILIES.offered("compare")[:BESIDE]
-    made = {family.short: build_for_counts(family, int(fields.n), alpha) for family in others}
-    return {"this design": found.mechanism} | made
+    families = FAMILIES.offered("compare")[:MAX_PEERS]
+    peers = {family.short: build_for_counts(family, int(fields.n), alpha) for family in families}
+    return {"this design": result.mechanism} | peers
 
 
 def epsilon_in_words(epsilon: str) -> str:
-    """Alpha and the odds that go with an epsilon.
+    """Describe an epsilon by its alpha and odds.
 
     >>> epsilon_in_words("1")
     'alpha = 0.368: a report changes the odds of any statement about a person at most 2.72 times.'
@@ -286,52 +289,43 @@ def epsilon_in_words(epsilon: str) -> str:
     return f"alpha = {alpha:.3g}: a report changes the odds of any statement about a person at most {odds} times."
 
 
-def _tables_alone(report: Report) -> Report:
-    """The tables of a report, each under its heading."""
-    tables = [(one, tuple(part for part in one.parts if isinstance(part, Table))) for one in report.sections]
-    sections = tuple(replace(one, parts=parts) for one, parts in tables if parts and one.depth != "folded")
-    return replace(report, facts=(), sections=sections, notes=())
-
-
-def _terms_alone(report: Report) -> Report:
-    """What a report explains."""
-    terms = [(one, tuple(part for part in one.parts if isinstance(part, Terms))) for one in report.sections]
-    return replace(
-        report, facts=(), sections=tuple(replace(one, parts=parts) for one, parts in terms if parts), notes=()
-    )
+def _only(kind: type[Part], report: Report, depths: Sequence[Depth] = get_args(Depth)) -> Report:
+    """Keep only the parts of one kind, in sections of these depths."""
+    kept = [replace(s, parts=tuple(p for p in s.parts if isinstance(p, kind))) for s in report.sections]
+    return replace(report, facts=(), sections=tuple(s for s in kept if s.parts and s.depth in depths), notes=())
 
 
 def _folded(report: Report) -> Report:
-    """What a report folds away, open."""
+    """Keep only the folded sections of a report, unfolded."""
     sections = tuple(replace(one, depth="pages") for one in report.sections if one.depth == "folded")
     return replace(report, facts=(), sections=sections, notes=())
 
 
-HEAT = "A row for each true count: the probability of every report. What gives most away is framed."
-ERROR = "The error for each true count, beside other mechanisms at the same epsilon."
+HEATMAP_CAPTION = "A row for each true count: the probability of every report. The pair that reveals most is framed."
+ERROR_CAPTION = "The error for each true count, compared with other mechanisms at the same epsilon."
 
 
-def _price(found: Designed, code: str) -> str:
-    """What a property that was asked for costs, in words; empty for others."""
-    if code not in found.without:
+def _cost_text(result: DesignResult, code: str) -> str:
+    """Return the cost of a required property in words, or nothing for other properties."""
+    if code not in result.costs_without:
         return ""
-    extra = cost_of(found.mechanism) - found.without[code]
+    extra = cost_of(result.mechanism) - result.costs_without[code]
     return "free" if extra <= 0 else f"costs {rounded(float(extra))}"
 
 
 def _table(mechanism: Mechanism) -> str:
-    """The probabilities as exact fractions, a row for each true count."""
+    """Return the probabilities as exact fractions, a row for each true count."""
     size = mechanism.inputs.size
     assert size is not None  # designs are for the counts 0..n
     lines = (",".join(str(mechanism.probability(i, j)) for j in range(size)) for i in range(size))
     return "\n".join(lines) + "\n"
 
 
-def _saved(mechanism: Mechanism) -> str:
+def _json(mechanism: Mechanism) -> str:
     return json.dumps(mechanism.to_json(), indent=1) + "\n"
 
 
-_FILES: dict[str, Callable[[Mechanism], str]] = {"mechanism.json": _saved, "probabilities.csv": _table}
+_FILES: dict[str, Callable[[Mechanism], str]] = {"mechanism.json": _json, "probabilities.csv": _table}
 
 
 def _download(text: str, name: str) -> Response:

@@ -1,4 +1,4 @@
-"""Data that the pages can ask: an address with ledgers beside it, or a data set that a file declares.
+"""Data that the pages can query: an address with ledgers, or a dataset that a file declares.
 
 Everything is opened for one request, and nothing is kept between two.
 """
@@ -21,24 +21,24 @@ from ...errors import DiscreetError, InvalidInput
 from ...ledger.budget import Cost, amount_text
 from ...ledger.ledger import Ledger
 from ...release.bundle.released import Release
-from ...release.counts import Outlook, foresee, open_ledger, release_plan
+from ...release.counts import LedgerDecision, open_ledger, preview_release, release_plan
 from ...release.dataset import Dataset
 from ...release.plan.plan import Plan
 from ...release.plan.planning import plan_request, refuse_unnamed_selection
 from ...release.plan.request import read_request
 from ...unit import Unit
-from .elsewhere import Elsewhere, with_data, with_dataset
+from .recipes import Recipe, recipe_for_data, recipe_for_dataset
 from .release_form import AS_DECLARED, ReleaseForm
 
-#: Columns that have a place in the form.
+#: Maximum number of columns in the form.
 MAX_COLUMNS = 300
 
-#: Characters of the public values that the form shows of one column.
+#: Maximum number of characters of a column's public values in the form.
 _MAX_SHOWN = 120
 
 
 @dataclass(frozen=True)
-class OfferedColumn:
+class ColumnOffer:
     """A column in the form.
 
     Attributes
@@ -46,112 +46,112 @@ class OfferedColumn:
     name, kind
         Its name and its type.
     public
-        Its declared groups, in words; empty where none are declared.
+        Its declared groups, in words; empty if none are declared.
     way
-        How its groups are given unless somebody chooses another way.
-    typed
-        What its field holds at first: the declared groups as somebody would type them.
+        The way to declare its groups that is selected at first.
+    text
+        The declared groups as a person types them: the initial text of its field.
     """
 
     name: str
     kind: str
     public: str = ""
     way: str = "values"
-    typed: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True)
-class Offer:
-    """What the form of a table offers.
+class TableOffer:
+    """The choices that the form of a table offers.
 
     Attributes
     ----------
     table, columns
-        The table and its columns; those whose groups are declared come first.
+        The table and its columns; first those whose groups are declared.
     unit
-        Who is protected, where that is fixed; None where it is chosen.
+        The privacy unit if it is fixed, or None if it is chosen.
     units
-        What can be chosen, where it is.
-    fixed_by
-        What fixes the unit, in words.
+        The units to choose from.
+    unit_source
+        The reason why the unit is fixed, in words.
     relation
-        The neighbour relation, where a ledger fixes it; else empty.
+        The neighbour relation if a ledger fixes it, else empty.
     ledgers
-        The names of ledgers that may pay; one that fixes the unit is chosen from the start.
+        The names of ledgers that may pay; one that fixes the unit is selected at first.
     budget
-        What is left of the budget, in words; empty where that is not known.
+        The remaining budget, in words; empty if unknown.
     problem
-        Why nothing can pay; None where something can, or is chosen.
-    declared
-        Whether a file declares the data set, with its ledger.
+        The reason why no ledger can pay, or None.
+    is_declared
+        True if a file declares the dataset and its ledger.
     """
 
     table: str
-    columns: tuple[OfferedColumn, ...]
+    columns: tuple[ColumnOffer, ...]
     unit: Unit | None
     units: tuple[str, ...] = ()
-    fixed_by: str = ""
+    unit_source: str = ""
     relation: str = ""
     ledgers: tuple[str, ...] = ()
     budget: str = ""
     problem: DiscreetError | None = None
-    declared: bool = False
+    is_declared: bool = False
 
     @property
     def may_choose_rows(self) -> bool:
-        """Whether rows may be the units, and it is to be said if each person has one."""
+        """True if the unit may be a row, so that the form asks if each person has one row."""
         return self.unit is None or (self.unit.is_row and self.unit.name is None)
 
 
 @dataclass(frozen=True)
 class PlannedRelease:
-    """A question of the form, planned: its data and its ledger are open for this request.
+    """The planned release of a form, whose data and ledger are open for this request.
 
     Attributes
     ----------
     plan
         The plan.
     ledger
-        The name of the ledger that pays; empty where none does.
-    elsewhere
-        The same without the pages.
+        The name of the ledger that pays, or empty.
+    recipe
+        The same release without the pages.
     preview, release
-        What the ledger would decide (None without one), and the release itself; both take the folder of the bundle.
+        Functions of the bundle's folder: the ledger's decision (None without a ledger), and the release itself.
     origin, overrides
-        Where it is declared, and what is given instead of what is declared.
-    places
-        Where the data and the ledger are.
+        The file that declares the dataset, and the declared options that the form overrides.
+    locations
+        The addresses of the data and the ledger.
     """
 
     plan: Plan
     ledger: str
-    elsewhere: Elsewhere
-    preview: Callable[[Path | None], Outlook | None]
+    recipe: Recipe
+    preview: Callable[[Path | None], LedgerDecision | None]
     release: Callable[[Path], Release]
     origin: str = ""
     overrides: tuple[str, ...] = ()
-    places: tuple[str, ...] = ()
+    locations: tuple[str, ...] = ()
 
     @property
     def confirmation(self) -> str:
-        """The key of the question, and a digest of all else that is confirmed: data, ledger, the unit's name."""
-        shown = json.dumps([self.plan.request, self.ledger, self.origin, self.overrides, self.places])
-        return self.plan.key + hashlib.sha256(shown.encode()).hexdigest()
+        """The request key, and a digest of everything else that is confirmed: data, ledger, the unit's name."""
+        content = json.dumps([self.plan.request, self.ledger, self.origin, self.overrides, self.locations])
+        return self.plan.key + hashlib.sha256(content.encode()).hexdigest()
 
 
 class AvailableData(Protocol):
-    """Data that the pages can ask."""
+    """Data that the pages can query."""
 
     def tables(self) -> list[str]:
         """Return the names of its tables."""
         ...
 
-    def offer(self, table: str) -> Offer:
-        """Return what the form of a table offers; no row is read."""
+    def offer(self, table: str) -> TableOffer:
+        """Return the choices of a table's form, without reading a row."""
         ...
 
-    def planned(self, form: ReleaseForm) -> PlannedRelease:
-        """Return the plan of a form that was filled in."""
+    def plan_release(self, form: ReleaseForm) -> PlannedRelease:
+        """Plan the release of a filled-in form."""
         ...
 
 
@@ -162,9 +162,9 @@ class AddressedData:
     Attributes
     ----------
     address
-        Where it is.
+        The address.
     ledgers
-        The name that is shown -> where it is.
+        Shown name -> address.
     """
 
     address: str
@@ -173,36 +173,37 @@ class AddressedData:
     def tables(self) -> list[str]:
         return open_source(self.address).tables()
 
-    def offer(self, table: str) -> Offer:
+    def offer(self, table: str) -> TableOffer:
         source = open_source(self.address)
         kinds = source.table(table)
-        columns = tuple(OfferedColumn(name, kind) for name, kind in kinds.items())
-        fitting = self._fitting(source.dataset, kinds)
-        units = tuple(dict.fromkeys(book.terms.unit for book in fitting.values()))
+        columns = tuple(ColumnOffer(name, kind) for name, kind in kinds.items())
+        matching = self._matching_ledgers(source.dataset, kinds)
+        units = tuple(dict.fromkeys(ledger.terms.unit for ledger in matching.values()))
         if len(units) != 1:
-            ledgers = tuple(fitting or self.ledgers)
-            return Offer(table, columns[:MAX_COLUMNS], None, units or (ROW, *kinds), ledgers=ledgers)
-        name, book = next(iter(fitting.items()))
-        fixed = f"The ledger {name} is bound to it."
-        budget = budget_text(book, name)
-        return Offer(
-            table, _beside(units[0], columns), Unit(units[0]), (), fixed, book.terms.relation, tuple(fitting), budget
-        )
+            ledgers = tuple(matching or self.ledgers)
+            return TableOffer(table, columns[:MAX_COLUMNS], None, units or (ROW, *kinds), ledgers=ledgers)
+        name, ledger = next(iter(matching.items()))
+        reason = f"The ledger {name} is bound to it."
+        budget = budget_text(ledger, name)
+        return TableOffer(
+            table, _groupable(units[0], columns), Unit(units[0]), (), reason, ledger.terms.relation, tuple(matching),
+            budget,
+        )  # fmt: skip
 
-    def _fitting(self, dataset: str, kinds: Mapping[str, str]) -> dict[str, Ledger]:
-        """Return the ledgers that are bound to this data set, and to rows or one of these columns."""
+    def _matching_ledgers(self, dataset: str, kinds: Mapping[str, str]) -> dict[str, Ledger]:
+        """Return the ledgers of this dataset whose unit is the row or one of these columns."""
         units = {ROW, *(name.casefold() for name in kinds)}
-        fitting = {}
-        for name, place in self.ledgers.items():
+        matching = {}
+        for name, address in self.ledgers.items():
             try:
-                book = Ledger.open(place)
+                ledger = Ledger.open(address)
             except DiscreetError:
                 continue  # its own page says why
-            if book.terms.dataset == dataset and book.terms.unit.casefold() in units:
-                fitting[name] = book
-        return fitting
+            if ledger.terms.dataset == dataset and ledger.terms.unit.casefold() in units:
+                matching[name] = ledger
+        return matching
 
-    def planned(self, form: ReleaseForm) -> PlannedRelease:
+    def plan_release(self, form: ReleaseForm) -> PlannedRelease:
         if not form.unit:
             raise InvalidInput(
                 "say who is protected.", "Choose the column that tells them apart, or each row.", argument="unit"
@@ -212,21 +213,21 @@ class AddressedData:
         refuse_unnamed_selection(self.address, request.edition)
         source = open_source(self.address)
         plan = plan_request(request, source)
-        place = self._ledger_place(form.ledger)
-        book = None if place is None else open_ledger(place, plan)
-        elsewhere = with_data(form.sql, fields, self.address, place or "study.ledger", form.folder or "bundle")
+        address = self._ledger_address(form.ledger)
+        ledger = None if address is None else open_ledger(address, plan)
+        recipe = recipe_for_data(form.sql, fields, self.address, address or "study.ledger", form.folder or "bundle")
 
-        def preview(out: Path | None) -> Outlook | None:
-            return None if book is None else replace(foresee(plan, source, book, out), ledger=form.ledger)
+        def preview(out: Path | None) -> LedgerDecision | None:
+            return None if ledger is None else replace(preview_release(plan, source, ledger, out), ledger=form.ledger)
 
         def release(out: Path) -> Release:
-            if book is None:
-                raise without_ledger()
-            return release_plan(plan, source, book, out)
+            if ledger is None:
+                raise missing_ledger()
+            return release_plan(plan, source, ledger, out)
 
-        return PlannedRelease(plan, form.ledger, elsewhere, preview, release)
+        return PlannedRelease(plan, form.ledger, recipe, preview, release)
 
-    def _ledger_place(self, name: str) -> str | None:
+    def _ledger_address(self, name: str) -> str | None:
         if name and name not in self.ledgers:
             raise InvalidInput(
                 "this server was not started with that ledger.", "Start it with `discreet serve --ledger ...`.",
@@ -237,7 +238,7 @@ class AddressedData:
 
 @dataclass(frozen=True)
 class DeclaredData:
-    """A data set that a file declares (``--dataset``). The file is read for each request.
+    """A dataset that a file declares (``--dataset``). The file is read for each request.
 
     Attributes
     ----------
@@ -250,94 +251,94 @@ class DeclaredData:
     def tables(self) -> list[str]:
         return list(Declaration.open(self.file).tables)
 
-    def offer(self, table: str) -> Offer:
+    def offer(self, table: str) -> TableOffer:
         dataset = Dataset.open(self.file)
-        declared = dataset.declaration
-        name = _declared_table(declared, table)
+        declaration = dataset.declaration
+        name = _declared_table(declaration, table)
         source = dataset.open_table(name)
         kinds = source.table(source.spelled(name))
-        unit = Unit(declared.unit_of(name), declared.unit_name)
-        columns = sorted(
-            (_offered(column, kind, declared) for column, kind in kinds.items()), key=lambda one: not one.public
-        )
-        offer = Offer(
-            name, _beside(unit.column, columns), unit, fixed_by=f"Declared in {declared.name}.", declared=True
-        )
+        unit = Unit(declaration.unit_of(name), declaration.unit_name)
+        columns = [_column_offer(column, kind, declaration) for column, kind in kinds.items()]
+        columns.sort(key=lambda choice: not choice.public)
+        offer = TableOffer(
+            name, _groupable(unit.column, columns), unit, unit_source=f"Declared in {declaration.name}.",
+            is_declared=True,
+        )  # fmt: skip
         try:
-            return replace(offer, budget=budget_text(dataset.ledger, str(declared.ledger)))
+            return replace(offer, budget=budget_text(dataset.ledger, str(declaration.ledger)))
         except DiscreetError as problem:
             return replace(offer, problem=problem)
 
-    def planned(self, form: ReleaseForm) -> PlannedRelease:
+    def plan_release(self, form: ReleaseForm) -> PlannedRelease:
         dataset = Dataset.open(self.file)
-        declared = dataset.declaration
-        fields = form.fields(declared.unit_of(_declared_table(declared, form.table)))
+        declaration = dataset.declaration
+        fields = form.fields(declaration.unit_of(_declared_table(declaration, form.table)))
         bound = dataset.plan(form.sql, **fields)
 
-        def preview(out: Path | None) -> Outlook | None:
-            return None if declared.ledger is None else replace(bound.preview(out), ledger=declared.ledger)
+        def preview(out: Path | None) -> LedgerDecision | None:
+            return None if declaration.ledger is None else replace(bound.preview(out), ledger=declaration.ledger)
 
-        elsewhere = with_dataset(form.sql, fields, bound, form.folder or "bundle")
-        origin = f"Declared in {declared.name}."
-        places = (bound.place or "", declared.ledger_place or "")
+        recipe = recipe_for_dataset(form.sql, fields, bound, form.folder or "bundle")
+        origin = f"Declared in {declaration.name}."
+        places = (bound.place or "", declaration.ledger_address or "")
         return PlannedRelease(
-            bound.plan, declared.ledger or "", elsewhere, preview, bound.release, origin, bound.overrides, places
+            bound.plan, declaration.ledger or "", recipe, preview, bound.release, origin, bound.overrides, places
         )
 
 
-def without_ledger() -> InvalidInput:
-    """Return the error of a release that nothing pays for."""
+def missing_ledger() -> InvalidInput:
+    """Return the error of a release without a ledger."""
     return InvalidInput("no ledger was chosen.", "Choose the one that pays.", argument="ledger")
 
 
 def budget_text(ledger: Ledger, name: str) -> str:
-    """Return what is left of a budget, in a sentence."""
+    """Return the remaining budget as a sentence."""
     terms = ledger.terms
     total = amount_text(Cost(terms.epsilon, terms.delta, terms.rho))
     return f"In {name}, {amount_text(ledger.left())} is left of {total}."
 
 
-def _beside(unit: str, columns: Sequence[OfferedColumn]) -> tuple[OfferedColumn, ...]:
-    """Return the columns to group by: not that of the unit, whose groups would be one unit each."""
+def _groupable(unit: str, columns: Sequence[ColumnOffer]) -> tuple[ColumnOffer, ...]:
+    """Return the columns to group by: all but the unit's, whose groups would have one unit each."""
     return tuple([column for column in columns if column.name.casefold() != unit.casefold()][:MAX_COLUMNS])
 
 
-def _declared_table(declared: Declaration, table: str) -> str:
-    name = declared.table_named(table)
+def _declared_table(declaration: Declaration, table: str) -> str:
+    name = declaration.find_table(table)
     if name is None:
-        raise declared.no_table(table)
+        raise declaration.no_table(table)
     return name
 
 
-def _offered(name: str, kind: str, declared: Declaration) -> OfferedColumn:
-    column = declared.column_named(name)
+def _column_offer(name: str, kind: str, declaration: Declaration) -> ColumnOffer:
+    column = declaration.find_column(name)
     if column is None:
-        return OfferedColumn(name, kind)
-    typed = typed_groups(column)
-    shown = typed if len(typed) <= _MAX_SHOWN else f"{typed[:_MAX_SHOWN]} …"
+        return ColumnOffer(name, kind)
+    text = groups_text(column)
+    shown = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]} …"
     public = f"bands {shown}" if column.bands is not None else shown or f"the values in {column.file}"
-    return OfferedColumn(name, kind, public, AS_DECLARED, typed)
+    return ColumnOffer(name, kind, public, AS_DECLARED, text)
 
 
-def typed_groups(column: DeclaredColumn) -> str:
-    """Return the declared groups of a column as somebody types them; empty for those in a file.
+def groups_text(column: DeclaredColumn) -> str:
+    """Return the declared groups of a column as a person types them; empty if a file has them.
 
-    >>> typed_groups(DeclaredColumn("town", ("Ghent", "Aalst, east", "*")))
+    >>> groups_text(DeclaredColumn("town", ("Ghent", "Aalst, east", "*")))
     "Ghent,'Aalst, east',*"
-    >>> typed_groups(DeclaredColumn("age", bands=(18, 30, 65)))
+    >>> groups_text(DeclaredColumn("age", bands=(18, 30, 65)))
     '18,30,65'
     """
     if column.bands is not None:
         return column.bands if isinstance(column.bands, str) else column.edges.body
     if isinstance(column.values, str):
         return column.values
-    return ",".join(map(_typed, column.values or ()))
+    return ",".join(map(_value_text, column.values or ()))
 
 
-def _typed(value: str | int) -> str:
-    """Return a value as it is typed: a text in quotes where it would be read as something else."""
-    plain = isinstance(value, str) and value.strip(" -") == value and re.sub("[ -]", "", value).isalpha()
-    if isinstance(value, int) or value == "*" or (plain and value.upper() not in ("NULL", "NONE", "NAN")):
+def _value_text(value: str | int) -> str:
+    """Return a value as a person types it: in quotes if it would be read as something else."""
+    is_word = isinstance(value, str) and value.strip(" -") == value and re.sub("[ -]", "", value).isalpha()
+    if isinstance(value, int) or value == "*" or (is_word and value.upper() not in ("NULL", "NONE", "NAN")):
         return str(value)
-    doubled = value.replace("'", "''")
-    return f"'{doubled}'"
+    escaped = value.replace("'", "''")
+    return f"'{escaped}'"

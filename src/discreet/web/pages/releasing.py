@@ -1,4 +1,4 @@
-"""The pages of a release: from the columns of a table to the bundle. No page has a true count."""
+"""The pages of a release, from the columns of a table to the bundle. No page shows a true count."""
 
 from __future__ import annotations
 
@@ -22,48 +22,48 @@ from ...ledger.ledger import Ledger
 from ...optimise.families import FAMILIES
 from ...release.bundle.open import open_bundle
 from ...release.bundle.released import Release
-from ...release.counts import Outlook
+from ...release.counts import LedgerDecision
 from ...report import Picture
 from ..frame.answers import page, piece
 from ..frame.rendering import chart, refusal, report_body
-from .release_data import AvailableData, PlannedRelease, budget_text, without_ledger
-from .release_form import NAME, WAYS, ReleaseForm
+from .release_data import AvailableData, PlannedRelease, budget_text, missing_ledger
+from .release_form import FOLDER_NAME, WAY_TITLES, ReleaseForm
 
-#: Files of a bundle, by their endings.
+#: Extension of a bundle's file -> media type.
 MEDIA_TYPES = {".html": "text/html", ".json": "application/json", ".csv": "text/csv"}
 
-#: A bundle's own page has its style inside, and nothing else.
-BUNDLE_POLICY = (
+#: Content security policy of a bundle's page, which has its style inside and loads nothing.
+BUNDLE_CONTENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'; "
     "form-action 'none'; sandbox"
 )
 
 
 @dataclass(frozen=True)
-class Reviewed:
-    """A planned release with what its ledger would decide."""
+class Review:
+    """A planned release with the decision of its ledger."""
 
     form: ReleaseForm
     planned: PlannedRelease
-    outlook: Outlook | None
+    outlook: LedgerDecision | None
 
 
 class ReleasePage:
-    """``/release``, the form, the plan, the second look, the release, and the bundles.
+    """``/release``: the form, the plan, its review, the release, and the bundles.
 
     Parameters
     ----------
     data
-        What can be asked: the name that is shown -> the data.
+        The data of this server: shown name -> data.
     ledgers
-        The ledgers that this server was started with: the name that is shown -> where it is.
+        The ledgers of this server: shown name -> address.
     out
         The folder that bundles are written into.
     """
 
     def __init__(self, data: Mapping[str, AvailableData], ledgers: Mapping[str, str], out: Path) -> None:
         self._data, self._ledgers, self._out = data, ledgers, out
-        self._turn = Lock()
+        self._release_lock = Lock()
 
     def routes(self) -> list[Route]:
         return [
@@ -73,74 +73,74 @@ class ReleasePage:
             Route("/release/review", self.review, methods=["POST"]),
             Route("/release/run", self.run, methods=["POST"]),
             Route("/release/bundles/{name}.zip", self.archive),
-            Route("/release/bundles/{name}", self.released),
+            Route("/release/bundles/{name}", self.bundle_page),
             Route("/release/bundles/{name}/{file}", self.bundle),
         ]
 
     # ---------------------------------------------------------------- choosing
 
     def start(self, request: Request) -> Response:
-        """The data that can be asked, and what was released here."""
+        """List the tables, and the bundles in the folder."""
         return page(
-            request, "release_start.html", title="Release counts", eyebrow="Release", here="/release",
+            request, "release_start.html", title="Release counts", eyebrow="Release", tab="/release",
             tables=[(name, *_tables(data)) for name, data in self._data.items()], bundles=self._bundles(),
         )  # fmt: skip
 
     def form(self, request: Request) -> Response:
-        """The form for one table: its columns and their kinds, without a row."""
+        """Show the form of one table, without reading a row."""
         name, table = request.query_params.get("data", ""), request.query_params.get("table", "")
         try:
-            offer = self._known(name).offer(table)
+            offer = self._find_data(name).offer(table)
         except (DiscreetError, KeyError) as problem:
             lines = (str(problem),) if isinstance(problem, DiscreetError) else ("Choose a table from the list.",)
             return page(
-                request, "message.html", title="This table cannot be opened", eyebrow="Release", here="/release",
+                request, "message.html", title="This table cannot be opened", eyebrow="Release", tab="/release",
                 status=404, lines=lines,
             )  # fmt: skip
         return page(
-            request, "release.html", title=f"Count {offer.table}", eyebrow="Release", here="/release", charts=True,
-            data=name, offer=offer, mechanisms=FAMILIES.written("release"), ways=WAYS,
+            request, "release.html", title=f"Count {offer.table}", eyebrow="Release", tab="/release", charts=True,
+            data=name, offer=offer, mechanisms=FAMILIES.cli_names("release"), ways=WAY_TITLES,
             folder=self._free_name(offer.table), problem=None if offer.problem is None else refusal(offer.problem),
         )  # fmt: skip
 
     # ---------------------------------------------------------------- planning
 
     async def plan(self, request: Request) -> Response:
-        """The plan of the form as it stands, or what is missing."""
+        """Return the plan of the form, or the error in it."""
         form = await _form(request)
         try:
-            reviewed = await run_in_threadpool(self._reviewed, form)
+            review = await run_in_threadpool(self._make_review, form)
         except DiscreetError as problem:
             return piece("release_plan.html", form=form, problem=_refusal(problem, form))
-        return piece("release_plan.html", form=form, problem=None, **_content(reviewed))
+        return piece("release_plan.html", form=form, problem=None, **_content(review))
 
     async def review(self, request: Request) -> Response:
-        """The second look: what is about to be spent."""
+        """Return the confirmation: the cost of the release and the guarantee."""
         form = await _form(request)
         try:
-            reviewed = await run_in_threadpool(self._reviewed, form, self._place(form))
-            if reviewed.outlook is None:
-                raise without_ledger()
-            if reviewed.outlook.verdict == "refused":
+            review = await run_in_threadpool(self._make_review, form, self._bundle_path(form))
+            if review.outlook is None:
+                raise missing_ledger()
+            if review.outlook.verdict == "refused":
                 raise InvalidInput(
-                    f"the budget does not pay for this: {reviewed.outlook}.",
+                    f"the budget does not pay for this: {review.outlook}.",
                     "Ask with a smaller epsilon.",
                     argument="epsilon",
                 )
         except DiscreetError as problem:
             return piece("as_it_is.html", content=_refusal(problem, form))
-        return piece("release_review.html", **_content(reviewed))
+        return piece("release_review.html", **_content(review))
 
-    def _reviewed(self, form: ReleaseForm, out: Path | None = None) -> Reviewed:
-        planned = self._known(form.data).planned(form)
-        return Reviewed(form, planned, planned.preview(out))
+    def _make_review(self, form: ReleaseForm, out: Path | None = None) -> Review:
+        planned = self._find_data(form.data).plan_release(form)
+        return Review(form, planned, planned.preview(out))
 
     # ---------------------------------------------------------------- releasing
 
     async def run(self, request: Request) -> Response:
-        """Spend, count, and write the bundle; only what was looked at."""
-        async with request.form() as given:
-            form, key = ReleaseForm.read(given), str(given.get("key", ""))
+        """Make the release and write the bundle, if it is the release that was reviewed."""
+        async with request.form() as fields:
+            form, key = ReleaseForm.read(fields), str(fields.get("key", ""))
         try:
             name = await run_in_threadpool(self._run, form, key)
         except DiscreetError as problem:
@@ -148,41 +148,41 @@ class ReleasePage:
         return Response(status_code=204, headers={"HX-Redirect": f"/release/bundles/{name}"})
 
     def _run(self, form: ReleaseForm, key: str) -> str:
-        with self._turn:  # whoever confirms twice at once gets the recorded answer, and pays once
-            planned = self._known(form.data).planned(form)
+        with self._release_lock:  # so that a second confirmation gets the recorded answer
+            planned = self._find_data(form.data).plan_release(form)
             if planned.confirmation != key:
                 raise InvalidInput(
                     "the form or the dataset was changed after you looked at the plan.",
                     "Look at it again, then release.",
                 )
-            folder = self._place(form)
+            folder = self._bundle_path(form)
             self._out.mkdir(parents=True, exist_ok=True)
             planned.release(folder)
             return folder.name
 
     # ---------------------------------------------------------------- bundles
 
-    def released(self, request: Request) -> Response:
-        """What a bundle holds, re-checked on the way."""
-        folder = self._folder(request.path_params["name"])
+    def bundle_page(self, request: Request) -> Response:
+        """Show a bundle, after verifying it."""
+        folder = self._existing_bundle(request.path_params["name"])
         if folder is None:
             return page(
-                request, "message.html", title="There is no such bundle", eyebrow="Release", here="/release",
+                request, "message.html", title="There is no such bundle", eyebrow="Release", tab="/release",
                 status=404, lines=("The page of releases lists them.",),
             )  # fmt: skip
         release = open_bundle(folder)
         report = release.report()
         return page(
-            request, "released.html", title=report.title, eyebrow=f"Released as {folder.name}", here="/release",
+            request, "released.html", title=report.title, eyebrow=f"Released as {folder.name}", tab="/release",
             charts=True, name=folder.name, notes=report.notes, body=report_body(replace(report, notes=())),
             budget=self._budget(release),
         )  # fmt: skip
 
     def _budget(self, release: Release) -> str:
-        """What is left in the ledger that paid for a release; empty if this server does not have it."""
-        for name, place in self._ledgers.items():
+        """Return the remaining budget of the ledger that paid, or nothing if this server does not have it."""
+        for name, address in self._ledgers.items():
             try:
-                book = Ledger.open(place)
+                book = Ledger.open(address)
                 if book.terms.ledger == release.ledger["ledger"]:
                     return budget_text(book, name)
             except DiscreetError:
@@ -190,46 +190,46 @@ class ReleasePage:
         return ""
 
     def bundle(self, request: Request) -> Response:
-        """A file of a bundle; its page by itself."""
-        folder, file = self._folder(request.path_params["name"]), request.path_params["file"]
-        if folder is None or file not in {one.name for one in folder.iterdir() if one.is_file()}:
+        """Return a file of a bundle."""
+        folder, file = self._existing_bundle(request.path_params["name"]), request.path_params["file"]
+        if folder is None or file not in {path.name for path in folder.iterdir() if path.is_file()}:
             return Response(status_code=404)
         kind = MEDIA_TYPES.get(Path(file).suffix, "text/plain")
-        headers = {"Content-Security-Policy": BUNDLE_POLICY}
+        headers = {"Content-Security-Policy": BUNDLE_CONTENT_POLICY}
         return Response((folder / file).read_bytes(), media_type=kind, headers=headers)
 
     def archive(self, request: Request) -> Response:
-        """A bundle as one file."""
-        folder = self._folder(request.path_params["name"])
+        """Return a bundle as a zip archive."""
+        folder = self._existing_bundle(request.path_params["name"])
         if folder is None:
             return Response(status_code=404)
-        packed = BytesIO()
-        with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        buffer = BytesIO()
+        with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
             for file in sorted(folder.iterdir()):
                 archive.write(file, f"{folder.name}/{file.name}")
         headers = {"Content-Disposition": f'attachment; filename="{folder.name}.zip"'}
-        return Response(packed.getvalue(), media_type="application/zip", headers=headers)
+        return Response(buffer.getvalue(), media_type="application/zip", headers=headers)
 
     def _bundles(self) -> list[str]:
         if not self._out.is_dir():
             return []
-        return sorted(one.name for one in self._out.iterdir() if self._folder(one.name) is not None)
+        return sorted(file.name for file in self._out.iterdir() if self._existing_bundle(file.name) is not None)
 
-    def _folder(self, name: str) -> Path | None:
+    def _existing_bundle(self, name: str) -> Path | None:
         folder = self._out / name
-        return folder if NAME.fullmatch(name) and (folder / "release.json").is_file() else None
+        return folder if FOLDER_NAME.fullmatch(name) and (folder / "release.json").is_file() else None
 
     def _free_name(self, table: str) -> str:
-        """A name for the next bundle of a table."""
+        """Return an unused name for a bundle of a table."""
         stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", table).strip("._-") or "counts"
         return next(name for k in range(1, 10**6) if not (self._out / (name := f"{stem}_{k}")).exists())
 
-    def _place(self, form: ReleaseForm) -> Path:
-        if not NAME.fullmatch(form.folder):
+    def _bundle_path(self, form: ReleaseForm) -> Path:
+        if not FOLDER_NAME.fullmatch(form.folder):
             raise InvalidInput.must_be("out", "a name of letters, digits, - and _", form.folder)
         return self._out / form.folder
 
-    def _known(self, name: str) -> AvailableData:
+    def _find_data(self, name: str) -> AvailableData:
         if name not in self._data:
             raise InvalidInput(
                 "this server was not started with that data.",
@@ -239,18 +239,18 @@ class ReleasePage:
         return self._data[name]
 
 
-ERROR = "How much the noise matters: its half-width as a share of the true count."
+NOISE_CAPTION = "Half-width of the noise as a share of the true count."
 
 
-def _content(reviewed: Reviewed) -> dict[str, Any]:
-    """What the pieces of a planned release show."""
-    planned, outlook = reviewed.planned, reviewed.outlook
+def _content(review: Review) -> dict[str, Any]:
+    """Return the content of the plan and of its confirmation."""
+    planned, outlook = review.planned, review.outlook
     plan = planned.plan
     widths = {"noise": max(expected.half_width for expected in plan.expected)}
-    error = Picture("noise by size", {"half_widths": widths, "level": float(plan.level)}, ERROR)
-    replaced = tuple(f"given instead of what is declared: {one}" for one in planned.overrides)
+    error = Picture("noise by size", {"half_widths": widths, "level": float(plan.level)}, NOISE_CAPTION)
+    overrides = tuple(f"given instead of what is declared: {file}" for file in planned.overrides)
     return {
-        "planned": planned, "plan": plan, "outlook": outlook, "warnings": (*plan.notes, *replaced),
+        "planned": planned, "plan": plan, "outlook": outlook, "warnings": (*plan.notes, *overrides),
         "body": report_body(plan.report()), "error": chart(error),
         "left": None if outlook is None else amount_text(outlook.left),
         "refused": outlook is not None and outlook.verdict == "refused",
@@ -264,12 +264,12 @@ async def _form(request: Request) -> ReleaseForm:
 
 
 def _refusal(problem: DiscreetError, form: ReleaseForm) -> str:
-    """An error in the words of this form, which calls the unit by its name."""
+    """Render an error in the words of this form, which names the unit."""
     return refusal(problem, max_groups=f"Groups per {form.unit_word}")
 
 
 def _tables(data: AvailableData) -> tuple[list[str], str]:
-    """The tables of some data, or why they cannot be listed."""
+    """Return the tables of some data, or the reason why they cannot be listed."""
     try:
         return data.tables(), ""
     except DiscreetError as problem:

@@ -1,5 +1,5 @@
 "use strict";
-// The token stands after "#", which a browser sends to nobody; it is posted once, and leaves the address bar.
+// Post the token, which follows "#" so that browsers do not send it, and remove it from the address bar.
 (async () => {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (!token) return;

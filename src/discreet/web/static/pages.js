@@ -1,66 +1,66 @@
 "use strict";
-// What the pages need beside htmx: charts, the session's word on every request, numbers beside sliders, copying.
+// Scripts of the pages: charts, the CSRF token of every request, sliders with number boxes, copying, dropped files.
 (() => {
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  // colours of the charts -> the same on a dark page, as the style of printed pages has them
-  const NIGHT = {
+  // Colour of a chart -> colour on a dark page, as in the style of reports.
+  const DARK_COLOURS = {
     "#222222": "#e8e6e1", "#000000": "#e8e6e1", "#555555": "#a3a8ad", "#888888": "#a3a8ad", "#dddddd": "#33383d",
     "#eeeeee": "#33383d", "#00436b": "#e8e6e1", "#0072b2": "#3d9bd8", "#777777": "#a3a8ad",
   };
 
-  function tinted(spec) {
+  function recolour(spec) {
     if (!dark.matches) return spec;
-    return spec.replace(/"(#[0-9a-f]{6})"/gi, (all, hex) => (NIGHT[hex.toLowerCase()] ? `"${NIGHT[hex.toLowerCase()]}"` : all));
+    return spec.replace(/"(#[0-9a-f]{6})"/gi, (all, hex) => (DARK_COLOURS[hex.toLowerCase()] ? `"${DARK_COLOURS[hex.toLowerCase()]}"` : all));
   }
 
   async function draw(place) {
-    const spec = JSON.parse(tinted(place.dataset.chart));
+    const spec = JSON.parse(recolour(place.dataset.chart));
     const options = {
       actions: false, logLevel: 1 /* errors alone */, ast: true, defaultStyle: false, renderer: "canvas", tooltip: { disableDefaultStyle: true },
     };
     try {
-      const made = await vegaEmbed(place, spec, options);
-      if (place.made) place.made.finalize();
-      place.made = made;
+      const view = await vegaEmbed(place, spec, options);
+      if (place.view) place.view.finalize();
+      place.view = view;
       const canvas = place.querySelector("canvas");
       if (canvas) canvas.setAttribute("aria-hidden", "true");
     } catch (problem) {
       place.textContent = "This chart could not be drawn; its numbers are in the tables.";
     }
-    reachable();
+    makeScrollableFocusable();
     place.dispatchEvent(new CustomEvent("drawn", { bubbles: true }));
   }
 
-  // What can be scrolled can be reached by keyboard.
-  function reachable() {
-    for (const one of document.querySelectorAll(".across, .scroll, figure, pre, .work > form")) {
-      if (one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1) one.tabIndex = 0;
-      else one.removeAttribute("tabindex");
+  // Make every scrollable element focusable, so that the keyboard can scroll it.
+  function makeScrollableFocusable() {
+    for (const element of document.querySelectorAll(".across, .scroll, figure, pre, .work > form")) {
+      if (element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1) element.tabIndex = 0;
+      else element.removeAttribute("tabindex");
     }
   }
 
   function prepare(root) {
-    for (const place of root.querySelectorAll("[data-chart]")) if (!place.made) draw(place);
+    for (const place of root.querySelectorAll("[data-chart]")) if (!place.view) draw(place);
     for (const bar of root.querySelectorAll("[data-placed]")) {
       for (const part of bar.dataset.placed.split(";")) {
         const [name, value] = part.split(":");
         bar.style.setProperty(name, value);
       }
     }
-    reachable();
+    makeScrollableFocusable();
   }
 
   document.addEventListener("htmx:config:request", (event) => {
-    const word = document.querySelector('meta[name="discreet-word"]');
-    event.detail.ctx.request.headers["X-Discreet-Session"] = word.content;
+    const token = document.querySelector('meta[name="discreet-word"]');
+    event.detail.ctx.request.headers["X-Discreet-Session"] = token.content;
   });
-  // Who tabbed to a button of a piece that is brought up to date stays there.
+  // Keep the keyboard focus when a piece of the page is replaced.
   let focused = "";
   document.addEventListener("htmx:before:swap", () => { focused = document.activeElement ? document.activeElement.id : ""; });
   document.addEventListener("htmx:after:swap", () => {
     prepare(document);
-    const again = document.activeElement === document.body && document.getElementById(focused);
-    if (again) again.focus();
+    const previous = document.activeElement === document.body && document.getElementById(focused);
+    if (previous) previous.focus();
     const heading = document.getElementById("sure");
     if (heading && !heading.seen) { heading.seen = true; heading.focus(); }
   });
@@ -68,7 +68,7 @@
     for (const place of document.querySelectorAll("[data-chart]")) draw(place);
   });
 
-  // A slider and a box for one number: data-pair names the other; sliders over ratios run over logarithms.
+  // Keep a slider and a number box equal: data-pair names the other one; sliders of ratios hold logarithms.
   document.addEventListener("input", (event) => {
     const other = event.target.dataset && document.getElementById(event.target.dataset.pair || "");
     if (!other) return;
@@ -84,12 +84,12 @@
     if (!button) return;
     const text = document.getElementById(button.dataset.copy).textContent.trim();
     await navigator.clipboard.writeText(text);
-    document.getElementById("said").textContent = "Copied.";
+    document.getElementById("status").textContent = "Copied.";
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = "Copy"; }, 1500);
   });
 
-  // A public file of values, one on each line, fills a field; it goes nowhere else.
+  // Fill a field from a file of public values, one on each line; the file is not uploaded.
   document.addEventListener("change", async (event) => {
     const name = event.target.dataset && event.target.dataset.lines;
     if (!name || !event.target.files.length) return;
@@ -100,7 +100,7 @@
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }, true);
 
-  // Files that are dropped go into the field of their form.
+  // Put dropped files into the field of their form.
   document.addEventListener("dragover", (event) => {
     const area = event.target.closest && event.target.closest("[data-drop]");
     if (area) { event.preventDefault(); area.classList.add("over"); }
@@ -123,15 +123,15 @@
   async function dropped(data) {
     const entries = [...data.items].map((item) => item.webkitGetAsEntry && item.webkitGetAsEntry()).filter(Boolean);
     if (!entries.some((entry) => entry.isDirectory)) return [...data.files];
-    const found = [];
+    const files = [];
     for (const entry of entries) {
-      if (entry.isFile) found.push(await new Promise((done, fail) => entry.file(done, fail)));
+      if (entry.isFile) files.push(await new Promise((done, fail) => entry.file(done, fail)));
       else {
         const inside = await new Promise((done, fail) => entry.createReader().readEntries(done, fail));
-        for (const one of inside) if (one.isFile) found.push(await new Promise((done, fail) => one.file(done, fail)));
+        for (const one of inside) if (one.isFile) files.push(await new Promise((done, fail) => one.file(done, fail)));
       }
     }
-    return found;
+    return files;
   }
 
   document.addEventListener("DOMContentLoaded", () => prepare(document)); // after all scripts of the page

@@ -1,4 +1,4 @@
-"""Figure 1 of [S]: its noise beside the discrete Gaussian, and beside the noise with the least true delta."""
+"""Figure 1 of [S]: its noise compared with the discrete Gaussian, and with the noise with the least true delta."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from discreet.report import Json
 from discreet.wording import rounded
 
 from .. import papers
-from ..claims import Claim, judged
-from ..study import Drawn, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Setting
 from ..tables import shortened
 from .numbers import EXAMPLE
 from .wording import times
@@ -32,8 +32,8 @@ _NAMES = {
 _FLOOR = 1e-8
 
 
-def draw(setting: Setting) -> Drawn:
-    """The noise at 0..6, on a logarithmic axis."""
+def draw(setting: Setting) -> ExhibitResult:
+    """Draw the noise at 0..6, on a logarithmic axis."""
     paper = paper_formulas(*EXAMPLE)
     optimal = truncated_geometric_law(paper.epsilon, paper.stay, paper.reach)
     rows: list[dict[str, Json]] = [
@@ -48,21 +48,21 @@ def draw(setting: Setting) -> Drawn:
         "Epsilon 2.18, truth with probability 0.8, D = 6. The paper's noise ends at 3; the discrete Gaussian falls "
         "ever more steeply, and the steepest fall is what tells two counts apart.",
         columns=1,
-        marked=True,
+        with_dots=True,
     )
-    return Drawn({"": chart}, {"": shortened(rows)}, _claims(paper))
+    return ExhibitResult({"": chart}, {"": shortened(rows)}, _claims(paper))
 
 
 def _claims(paper: PaperFormulas) -> tuple[Claim, ...]:
     variance = float(paper.variance)
     printed, matched = discrete_gaussian(sigma2=paper.variance), discrete_gaussian(variance=paper.variance)
-    judge = {
+    deltas = {
         "the paper's noise": _true_delta(paper),
         "the Gaussian as the paper sets it": verify(printed).delta(paper.epsilon),
         "the Gaussian of the same variance": verify(matched).delta(paper.epsilon),
         "the least possible": float(least_delta(paper.epsilon, paper.stay, paper.reach)),
     }
-    ours = judge["the paper's noise"]
+    ours = deltas["the paper's noise"]
     rows = papers.figure_1(*EXAMPLE)
     apart = sum((1 if row["z"] else 0.5) * abs(row["paper"] - row["gaussian_variance"]) for row in rows)
     heavier = rows[3]["paper"] / rows[3]["gaussian_variance"]
@@ -74,10 +74,10 @@ def _claims(paper: PaperFormulas) -> tuple[Claim, ...]:
     least = truncated_geometric_law(paper.epsilon, paper.stay, paper.reach)
     return (
         Claim(
-            "figure 1: the same variance", _PLACE, "The discrete Gaussian beside it has the identical variance.",
+            "figure 1: the same variance", _PLACE, "The discrete Gaussian there has the identical variance.",
             f"The noise has variance {rounded(variance, 5)}, the Gaussian {rounded(spread, 5)}; exact to the digits "
             "shown.",
-            judged(abs(spread / variance - 1) < _SAME_VARIANCE),
+            judge(abs(spread / variance - 1) < _SAME_VARIANCE),
             "The variance was used as the Gaussian's parameter sigma^2. The variance of a discrete Gaussian is "
             "smaller than its parameter, by much where it is small.",
         ),
@@ -87,49 +87,49 @@ def _claims(paper: PaperFormulas) -> tuple[Claim, ...]:
             f"They differ by {rounded(apart)} in total variation. An error of 3 is {times(heavier)} times as likely as "
             "under the Gaussian of the same variance; one of 4 is impossible, and has probability "
             f"{rounded(rows[4]['gaussian_variance'])} there.",
-            judged(heavier > 1, vague=True),
+            judge(heavier > 1, vague=True),
             "The tail is heavier up to 3 and ends there. “Similar” and “slightly” have no number.",
         ),
         Claim(
             "figure 1: nothing outside", _PLACE,
             "What the discrete Gaussian has outside [-D, D] is negligible.",
-            f"At most {beyond:.1g}, rounded up.", judged(beyond < 1e-12),
+            f"At most {beyond:.1g}, rounded up.", judge(beyond < 1e-12),
         ),
         Claim(
             "figure 1: a gentle fall", _PLACE,
             "The gentler fall from z = 1 to z = 2 makes the noise more private than the discrete Gaussian.",
             "True delta at epsilon 2.18: "
-            + ", ".join(f"{name} {rounded(delta, 4)}" for name, delta in judge.items())
+            + ", ".join(f"{name} {rounded(delta, 4)}" for name, delta in deltas.items())
             + "; rounded up from exact values.",
-            judged(ours < judge["the Gaussian of the same variance"]),
+            judge(ours < deltas["the Gaussian of the same variance"]),
         ),
         Claim(
             "figure 1: delta over sets of reports", "[S] remark 1 and theorem 3",
             "At epsilon 2.18 the noise has delta* = 0.0049.",
             f"For one report at a time {rounded(single, 4)}; over sets of reports, as differential privacy asks, "
             f"{rounded(ours, 4)}. Both are exact to the digits shown.",
-            judged(True, corrected=ours > single * (1 + 1e-9)),
-            "The paper says so in remark 2; the numbers beside figure 1 compare single reports.",
+            judge(True, corrected=ours > single * (1 + 1e-9)),
+            "The paper says so in remark 2; the numbers printed with figure 1 compare single reports.",
         ),
         Claim(
             "figure 1: equations 14 and 15", "[S] proposition 3, (14) and (15)",
             "The error is i with probability alpha_i eta/2, and -i likewise.",
             f"These probabilities add up to {rounded(total)} at eta = 0.8; with (1 - eta)/2 they add up to "
             f"{rounded(paper.stay + 2 * paper.mass * sum(paper.alphas))}, exactly.",
-            judged(paper.stay + 2 * paper.mass * sum(paper.alphas) == 1, corrected=total != 1),
+            judge(paper.stay + 2 * paper.mass * sum(paper.alphas) == 1, corrected=total != 1),
             "The mass of a side is (1 - eta)/2, as (16) has it.",
         ),
         Claim(
             "figure 1: the best coefficients", "[S] section III-B, after theorem 3",
             "The coefficients of definition 2 are the optimal ones.",
             f"The noise reaches the true delta {rounded(ours, 4)}; the least possible is "
-            f"{rounded(judge['the least possible'], 4)}, of a law with variance {rounded(moment(least, 2))}.",
-            judged(ours <= judge["the least possible"] * (1 + 1e-6)),
+            f"{rounded(deltas['the least possible'], 4)}, of a law with variance {rounded(moment(least, 2))}.",
+            judge(ours <= deltas["the least possible"] * (1 + 1e-6)),
             "Here they are, beyond the knee. Before it they are optimal for single reports only: figure 2.",
         ),
     )  # fmt: skip
 
 
 def _true_delta(paper: PaperFormulas) -> float:
-    """The true delta of the paper's noise for counts from D on."""
+    """Return the true delta of the paper's noise for counts from D on."""
     return float(papers.figure_3([paper.epsilon], [paper.reach], [paper.stay])[0]["true_delta"])

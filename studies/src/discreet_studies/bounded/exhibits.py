@@ -10,10 +10,10 @@ BOUNDED = Study(
     "S",
     "Sadeghi, Asoodeh, Calmon, Differentially Private Mechanisms for Count Queries",
     (
-        Exhibit("1", "the noise beside the discrete Gaussian", example.draw),
+        Exhibit("1", "the noise and the discrete Gaussian", example.draw),
         Exhibit("2", "delta over epsilon", over_epsilon.draw_figure_2),
         Exhibit("3", "delta over the probability of the truth", over_truth.draw),
-        Exhibit("4", "delta beside the discrete Gaussian", over_epsilon.draw_figure_4),
+        Exhibit("4", "delta and the discrete Gaussian", over_epsilon.draw_figure_4),
         Exhibit("statements", "propositions, lemmas, theorems and equations", statements.draw),
         Exhibit("many-queries", "how privacy degrades with the number of queries", many.draw),
         Exhibit("numbers", "the numbers of the text", numbers.draw),

@@ -9,8 +9,8 @@ from discreet.plots.panels import Axis, panels
 from discreet.privacy.compose import compose
 from discreet.wording import listed, rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Row, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Row, Setting
 from ..tables import number, significant
 
 #: Epsilon, eta and D of the paper's first guarantee (section IV, text of figure 3).
@@ -20,7 +20,7 @@ GUARANTEE = ("1.1", "0.5", 8)
 NAMES = {"epsilon_added": "epsilons and deltas added up", "epsilon_composed": "from the whole curve delta(epsilon)"}
 
 
-def draw(setting: Setting) -> Drawn:
+def draw(setting: Setting) -> ExhibitResult:
     """Epsilon and delta of many queries: added up, and composed numerically with proved error bounds."""
     made = bounded_noise(*GUARANTEE, kind="sadeghi")
     one = made.certificate.delta
@@ -47,7 +47,7 @@ def draw(setting: Setting) -> Drawn:
         "their deltas. Upper bounds with every numerical error included.",
         columns=1,
     )
-    return Drawn({"": chart}, {"": rows}, (_claim(rows),))
+    return ExhibitResult({"": chart}, {"": rows}, (_claim(rows),))
 
 
 def _claim(rows: list[Row]) -> Claim:
@@ -63,7 +63,7 @@ def _claim(rows: list[Row]) -> Claim:
     return Claim(
         "many queries", "[S] section V", "Privacy degrades as the number of queries increases; by how much is open.",
         f"Each with epsilon {GUARANTEE[0]} and true delta {rounded(number(rows[0], 'delta'))}: {listed(parts, 'and')}.",
-        judged(grows and below, corrected=True),
+        judge(grows and below, corrected=True),
         "Open in the paper, answered here for a plan of queries fixed in advance; answers may depend on each other. A "
         "record-key release, whose noise repeats, does not compose at all.",
     )  # fmt: skip

@@ -10,8 +10,8 @@ from discreet.report import Json
 from discreet.wording import rounded
 
 from .. import papers
-from ..claims import Claim, judged
-from ..study import Drawn, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Setting
 from ..tables import shortened
 from .wording import prints_as
 
@@ -25,19 +25,19 @@ _FIGURE_1 = "[S] section III-B, text of figure 1"
 _SECTION_4 = "[S] section IV"
 
 
-def draw(setting: Setting) -> Drawn:
-    """Every number of the text with its place, as printed and as computed."""
+def draw(setting: Setting) -> ExhibitResult:
+    """Compute every number of the text, as printed and as computed, with its place."""
     paper = paper_formulas(*EXAMPLE)
-    found = (*_of_the_noise(paper), *_of_the_gaussian(paper), *_of_section_4())
+    printed_claims = (*_of_the_noise(paper), *_of_the_gaussian(paper), *_of_section_4())
     rows: list[dict[str, Json]] = [
         {"claim": one.claim.key, "place": one.claim.place, "printed": printed, "computed": float(computed)}
-        for one in found
+        for one in printed_claims
         for printed, computed in one.numbers
     ]
-    chosen = (
+    choices = (
         "The probability 0.9945 is printed without D; D = 8, of the sentence before it, is the one that gives it.",
     )
-    return Drawn({}, {"": shortened(rows)}, tuple(one.claim for one in found), chosen)
+    return ExhibitResult({}, {"": shortened(rows)}, tuple(one.claim for one in printed_claims), choices)
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class JudgedNumbers:
 
 
 def _printed(key: str, place: str, statement: str, *numbers: tuple[str, float], why: str = "") -> JudgedNumbers:
-    """A claim that numbers are these: each is judged by the digits that are printed."""
+    """Return a claim that numbers are these: each is judged by the digits that are printed."""
     measured = ", ".join(rounded(value, 6) for _, value in numbers) + ", exact to the digits shown."
     agree = all(prints_as(text, value) for text, value in numbers)
-    return JudgedNumbers(Claim(f"numbers: {key}", place, statement, measured, judged(agree), why), numbers)
+    return JudgedNumbers(Claim(f"numbers: {key}", place, statement, measured, judge(agree), why), numbers)
 
 
 def _of_the_noise(paper: PaperFormulas) -> tuple[JudgedNumbers, ...]:
@@ -74,7 +74,7 @@ def _of_the_noise(paper: PaperFormulas) -> tuple[JudgedNumbers, ...]:
         JudgedNumbers(
             Claim(
                 "numbers: support", _FIGURE_1, "The noise stays within 3 although D = 6 was allowed.",
-                f"The furthest error with a positive probability is {widest}, exactly.", judged(widest == 3),
+                f"The furthest error with a positive probability is {widest}, exactly.", judge(widest == 3),
             ),
             (("3", widest),),
         ),
@@ -104,7 +104,7 @@ def _of_the_gaussian(paper: PaperFormulas) -> tuple[JudgedNumbers, ...]:
                 "numbers: 282", _FIGURE_1, "Under the discrete Gaussian it is about 282 times.",
                 f"{rounded(ratio, 5)} as the paper sets the Gaussian, {rounded(truly, 5)} with equal variances; exact "
                 "to the digits shown.",
-                judged(abs(ratio / 282 - 1) < ABOUT, corrected=not prints_as("282", ratio)),
+                judge(abs(ratio / 282 - 1) < ABOUT, corrected=not prints_as("282", ratio)),
                 f"It is exp(3/(2 sigma^2)); the paper's own digits give {rounded(0.11685 / 0.000416)}.",
             ),
             (("282", ratio),),
@@ -115,7 +115,7 @@ def _of_the_gaussian(paper: PaperFormulas) -> tuple[JudgedNumbers, ...]:
                 "At delta 0.0049 the discrete Gaussian needs epsilon 5.6 for this report; the noise of the paper 2.18.",
                 f"{rounded(needed, 4)} as the paper sets the Gaussian, {rounded(matched, 4)} with equal variances; "
                 "exact to the digits shown.",
-                judged(prints_as("5.6", needed), corrected=not prints_as("5.6", matched)),
+                judge(prints_as("5.6", needed), corrected=not prints_as("5.6", matched)),
                 "The paper uses the noise's variance as the Gaussian's parameter sigma^2, which makes the Gaussian "
                 "narrower.",
             ),
@@ -139,7 +139,7 @@ def _of_section_4() -> tuple[JudgedNumbers, ...]:
 
 
 def _guarantee(epsilon: str, stay: str, delta: float, key: str) -> JudgedNumbers:
-    """A stated guarantee, held against the paper's own bound and against the true delta."""
+    """Return a stated guarantee, held against the paper's own bound and against the true delta."""
     row = papers.figure_3([epsilon], [8], [stay])[0]
     measured = (
         f"The paper's bound is {rounded(row['bound'])}, the true delta {rounded(row['true_delta'])}, the least "
@@ -148,7 +148,7 @@ def _guarantee(epsilon: str, stay: str, delta: float, key: str) -> JudgedNumbers
     claim = Claim(
         f"numbers: {key}", f"{_SECTION_4}, text of figure 3",
         f"With D = 8 and eta = {stay} the mechanism is ({epsilon}, {delta:g})-differentially private.",
-        measured, judged(row["true_delta"] <= row["bound"] <= delta),
+        measured, judge(row["true_delta"] <= row["bound"] <= delta),
         "For counts from 8 on only: smaller counts need noise of their own.",
     )  # fmt: skip
     return JudgedNumbers(claim, ((f"{delta:g}", row["bound"]),))

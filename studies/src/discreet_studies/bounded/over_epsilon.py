@@ -1,4 +1,4 @@
-"""Figures 2 and 4 of [S]: delta over epsilon, for several reaches and beside the discrete Gaussian."""
+"""Figures 2 and 4 of [S]: delta over epsilon, for several reaches, and for the discrete Gaussian."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from discreet.plots.panels import Axis, panels
 from discreet.wording import rounded
 
 from .. import papers
-from ..claims import Claim, judged
+from ..claims import Claim, judge
 from ..papers import EPSILONS, Row
-from ..study import Drawn, Setting
+from ..study import ExhibitResult, Setting
 from ..tables import shortened
 from .wording import CURVES, READ_OFF, times
 
@@ -30,17 +30,17 @@ POOR_BELOW = 1.1
 #: Figure 4 has noise up to 6.
 FIGURE_4_REACH = 6
 
-#: Other parameters are compared where delta is of use.
+#: Largest delta at which other parameters are compared: above it delta is of no use.
 HIGH_DELTA = 0.01
 
-#: Where the noise for every count is worked out beside that for large counts: a linear program each.
+#: Epsilons at which the noise for every count is compared with that for large counts: a linear program each.
 SMALL_COUNTS_AT = ("1.1", "1.5", "2.2")
 
 _Rows = list[Row]
 
 
 def _epsilons(setting: Setting) -> tuple[Fraction, ...]:
-    """A grid that has 1.1, 1.5 and 2.2; finer for a full run."""
+    """Return a grid that has 1.1, 1.5 and 2.2; finer for a full run."""
     return EPSILONS if setting.quick else tuple(sorted({*EPSILONS, *(Fraction(k, 20) for k in range(4, 61))}))
 
 
@@ -51,8 +51,8 @@ def _points(rows: _Rows) -> _Rows:
 # ------------------------------------------------------------------------------------------------ figure 2
 
 
-def draw_figure_2(setting: Setting) -> Drawn:
-    """delta over epsilon for four reaches."""
+def draw_figure_2(setting: Setting) -> ExhibitResult:
+    """Draw delta over epsilon for four reaches."""
     epsilons = _epsilons(setting)
     by_reach: dict[int, _Rows] = {}
     for reach in setting.progress(REACHES, "reaches"):
@@ -66,8 +66,8 @@ def draw_figure_2(setting: Setting) -> Drawn:
         "noise.",
     )
     claims = (*_claims_of_the_bound(by_reach), _small_counts(by_reach))
-    rows = [row for found in by_reach.values() for row in found]
-    return Drawn({"": chart}, {"": shortened(rows)}, claims, (READ_OFF,))
+    rows = [row for curve in by_reach.values() for row in curve]
+    return ExhibitResult({"": chart}, {"": shortened(rows)}, claims, (READ_OFF,))
 
 
 def _claims_of_the_bound(by_reach: dict[int, _Rows]) -> tuple[Claim, ...]:
@@ -93,12 +93,12 @@ def _claims_of_the_bound(by_reach: dict[int, _Rows]) -> tuple[Claim, ...]:
         Claim(
             "figure 2: at most 0.001", place, "For D = 8 and epsilon above 1.1, (2D + 1) delta* is at most 0.001.",
             f"At most {rounded(largest)}, over {len(late)} values of epsilon from {late[0]['epsilon']:g} on; {words}.",
-            judged(largest <= 1e-3),
+            judge(largest <= 1e-3),
         ),
         Claim(
             "figure 2: less delta at larger epsilon", "[S] section I and figure 2",
             "With the reach and the error probability fixed, a larger epsilon has a smaller delta.",
-            f"It falls at {sum(steps)} of {len(steps)} steps of the grid.", judged(all(steps)),
+            f"It falls at {sum(steps)} of {len(steps)} steps of the grid.", judge(all(steps)),
         ),
         Claim(
             "figure 2: a little more reach", "[S] section I and figure 2",
@@ -106,7 +106,7 @@ def _claims_of_the_bound(by_reach: dict[int, _Rows]) -> tuple[Claim, ...]:
             f"From epsilon {POOR_BELOW} on it is multiplied by {rounded(min(beyond))} to {rounded(max(beyond))}; below "
             f"epsilon {max(worse, default=0):g} the stated bound grows, by up to {rounded(max(wider.values()))}; "
             f"{words}.",
-            judged(max(beyond) < 1, corrected=bool(worse)),
+            judge(max(beyond) < 1, corrected=bool(worse)),
             "At small epsilon a longer reach does not help, and the factor 2D + 1 grows.",
         ),
         Claim(
@@ -114,7 +114,7 @@ def _claims_of_the_bound(by_reach: dict[int, _Rows]) -> tuple[Claim, ...]:
             "The delta of the mechanism is at most (2D + 1) delta*.",
             f"It holds at all {len(every)} points, and the bound is {rounded(min(loose))} to {rounded(max(loose))} "
             f"times the true delta; {words}.",
-            judged(min(loose) >= 1, corrected=max(loose) > 1.5),
+            judge(min(loose) >= 1, corrected=max(loose) > 1.5),
             "The excess of every report is counted as the largest one, on all 2D + 1 reports.",
         ),
         Claim(
@@ -122,7 +122,7 @@ def _claims_of_the_bound(by_reach: dict[int, _Rows]) -> tuple[Claim, ...]:
             "The coefficients of definition 2 are the optimal ones.",
             f"The true delta of the paper's noise is {rounded(min(better))} to {rounded(max(better))} times the least "
             f"possible; {words}.",
-            judged(max(better) < 1 + 1e-6),
+            judge(max(better) < 1 + 1e-6),
             "They are optimal for single reports. An atom at 0 and a geometric law cut off at D has the least true "
             "delta.",
         ),
@@ -130,11 +130,11 @@ def _claims_of_the_bound(by_reach: dict[int, _Rows]) -> tuple[Claim, ...]:
 
 
 def _small_counts(by_reach: dict[int, _Rows]) -> Claim:
-    """What the assumption n >= D is worth: the least delta of noise for every count, beside that for large ones."""
+    """Judge the assumption n >= D: the least delta of noise for every count, and for large ones."""
     reach = 4
     large = {row["epsilon"]: row["least_delta"] for row in by_reach[reach]}
-    found = {text: float(POINTS["all-counts"](Fraction(text), STAY, reach)[0]) for text in SMALL_COUNTS_AT}
-    parts = [f"{rounded(delta)} instead of {rounded(large[float(text)])} at {text}" for text, delta in found.items()]
+    deltas = {text: float(POINTS["all-counts"](Fraction(text), STAY, reach)[0]) for text in SMALL_COUNTS_AT}
+    parts = [f"{rounded(delta)} instead of {rounded(large[float(text)])} at {text}" for text, delta in deltas.items()]
     untouched = float(zeros_bound(STAY, 8))
     return Claim(
         "figure 2: counts below D", "[S] section III and footnote 2",
@@ -142,7 +142,7 @@ def _small_counts(by_reach: dict[int, _Rows]) -> Claim:
         f"With D = {reach}, noise for every count from 0 on has at least the delta {', '.join(parts)} (epsilon). Zeros "
         f"that are published untouched alone make delta {rounded(untouched)} or more at D = 8, at every epsilon. Exact "
         "to the digits shown.",
-        judged(True, corrected=any(delta > 1.01 * large[float(text)] for text, delta in found.items())),
+        judge(True, corrected=any(delta > 1.01 * large[float(text)] for text, delta in deltas.items())),
         "The noise may not be chosen because the true count is large, as that choice shows the count. It takes a "
         "public lower bound, or noise of their own for small counts.",
     )  # fmt: skip
@@ -151,8 +151,8 @@ def _small_counts(by_reach: dict[int, _Rows]) -> Claim:
 # ------------------------------------------------------------------------------------------------ figure 4
 
 
-def draw_figure_4(setting: Setting) -> Drawn:
-    """delta over epsilon beside the discrete Gaussian."""
+def draw_figure_4(setting: Setting) -> ExhibitResult:
+    """Draw delta over epsilon, with that of the discrete Gaussian."""
     rows = papers.figure_4(STAY, FIGURE_4_REACH, _epsilons(setting))
     for row in rows:
         row["gaussian_law_variance"] = law_variance(row["variance"])
@@ -168,7 +168,7 @@ def draw_figure_4(setting: Setting) -> Drawn:
         columns=1,
         dots=(printed,),
     )
-    return Drawn({"": chart}, {"": shortened(rows)}, _claims_of_figure_4(rows), (READ_OFF,))
+    return ExhibitResult({"": chart}, {"": shortened(rows)}, _claims_of_figure_4(rows), (READ_OFF,))
 
 
 def _claims_of_figure_4(rows: _Rows) -> tuple[Claim, ...]:
@@ -176,7 +176,7 @@ def _claims_of_figure_4(rows: _Rows) -> tuple[Claim, ...]:
     late = [row for row in rows if row["epsilon"] >= POOR_BELOW]
     early = [row for row in rows if row["epsilon"] < POOR_BELOW]
     wins = [row for row in late if row["true_delta"] < row["gaussian_variance"]]
-    stated = [row for row in late if row["bound"] < row["gaussian_sigma2"]]
+    better = [row for row in late if row["bound"] < row["gaussian_sigma2"]]
     loses = [row for row in rows if row["true_delta"] > row["gaussian_variance"]]
     best = max(row["gaussian_variance"] / row["true_delta"] for row in late)
     worst = max(loses, key=lambda row: row["true_delta"] / row["gaussian_variance"], default=rows[0])
@@ -189,28 +189,28 @@ def _claims_of_figure_4(rows: _Rows) -> tuple[Claim, ...]:
             "figure 4: better than the discrete Gaussian", place,
             "For a wide range of parameters the noise is more private than the discrete Gaussian of the same variance.",
             f"With equal variances its true delta is smaller at {len(wins)} of {len(late)} values of epsilon from "
-            f"{POOR_BELOW} on, by a factor of up to {times(best)}, and its stated bound at {len(stated)}. It is larger "
+            f"{POOR_BELOW} on, by a factor of up to {times(best)}, and its stated bound at {len(better)}. It is larger "
             f"up to epsilon {max((row['epsilon'] for row in loses), default=0):g}, at {worst['epsilon']:g} it is "
             f"{rounded(worst['true_delta'])} against {rounded(worst['gaussian_variance'])}; {words}.",
-            judged(len(wins) == len(late), corrected=bool(loses)),
+            judge(len(wins) == len(late), corrected=bool(loses)),
             "At small epsilon, where delta is large, the Gaussian is the better one.",
         ),
         Claim(
             "figure 4: both poor below 1.1", place, "Below epsilon 1.1 both have a quite high delta.",
-            f"Both true deltas are at least {rounded(lowest)} there; {words}.", judged(lowest > 0, vague=True),
+            f"Both true deltas are at least {rounded(lowest)} there; {words}.", judge(lowest > 0, vague=True),
             "“Quite high” has no number.",
         ),
         Claim(
             "figure 4: equation 45", "[S] (45), after Canonne, Kamath and Steinke",
             "(45) is the delta of the discrete Gaussian.",
             f"It agrees with the judge's exact delta to within {max(wrong, 1e-12):.0e} at {len(rows)} points.",
-            judged(wrong < 1e-9),
+            judge(wrong < 1e-9),
         ),
         _other_parameters(),
         Claim(
             "figure 4: the same variance", place, "Both mechanisms have the same variance.",
             f"The Gaussian's variance differs by up to {rounded(100 * apart)}% over the grid; {words}.",
-            judged(True, corrected=apart > 1e-9),
+            judge(True, corrected=apart > 1e-9),
             "sigma^2 of (45) is the parameter of the discrete Gaussian; at these variances the difference hardly "
             "matters.",
         ),
@@ -218,7 +218,7 @@ def _claims_of_figure_4(rows: _Rows) -> tuple[Claim, ...]:
 
 
 def equation_45(sigma2: float, epsilon: float) -> float:
-    """delta of the discrete Gaussian as [S] (45) has it: P(Z > eps sigma^2 - 1/2) - e^eps P(Z > eps sigma^2 + 1/2).
+    """Return delta of the discrete Gaussian by [S] (45): P(Z > eps sigma^2 - 1/2) - e^eps P(Z > eps sigma^2 + 1/2).
 
     >>> round(equation_45(1.0, 1.0), 6)
     0.141351
@@ -232,7 +232,7 @@ def equation_45(sigma2: float, epsilon: float) -> float:
 
 
 def _other_parameters() -> Claim:
-    """The same comparison elsewhere, where delta is small enough to be of use."""
+    """Judge the same comparison elsewhere, where delta is small enough to be of use."""
     rows = [
         row
         for stay in ("0.3", "0.65", "0.8")
@@ -249,6 +249,6 @@ def _other_parameters() -> Claim:
         "Over eta 0.3, 0.65, 0.8, D = 4, 8, 10 and six values of epsilon: better than the Gaussian of the same "
         f"variance at {len(wins)} of {len(useful)} points with a delta below {HIGH_DELTA}, worse at {len(lost)} of the "
         f"other {len(others)}.",
-        judged(len(wins) == len(useful), corrected=bool(lost)),
+        judge(len(wins) == len(useful), corrected=bool(lost)),
         "At a large delta the Gaussian is sometimes the better one.",
     )  # fmt: skip

@@ -10,9 +10,9 @@ from discreet.plots.panels import Axis, panels
 from discreet.wording import rounded
 
 from .. import papers
-from ..claims import Claim, judged
+from ..claims import Claim, judge
 from ..papers import Row
-from ..study import Drawn, Setting
+from ..study import ExhibitResult, Setting
 from ..tables import shortened
 from .wording import CURVES, READ_OFF, times
 
@@ -25,13 +25,13 @@ COUNTEREXAMPLE = ("0.5", "0.1", 4)
 _Rows = list[Row]
 
 
-def draw(setting: Setting) -> Drawn:
-    """delta over the stay probability at two epsilons."""
+def draw(setting: Setting) -> ExhibitResult:
+    """Draw delta over the stay probability at two epsilons."""
     stays = [Fraction(k, 100) for k in ((2, *range(5, 100, 5)) if setting.quick else range(2, 99, 2))]
     rows: _Rows = []
     for epsilon in setting.progress(EPSILONS, "epsilons"):
         rows += [row for reach in REACHES for stay in stays for row in papers.figure_4(stay, reach, [epsilon])]
-    shown = {
+    curves = {
         f"epsilon {epsilon}, D = {reach}": [
             {"name": name, "x": row["stay"], "y": row[column]}
             for column, name in CURVES.items()
@@ -42,7 +42,7 @@ def draw(setting: Setting) -> Drawn:
         for epsilon in EPSILONS
     }
     chart = panels(
-        shown,
+        curves,
         Axis("probability of the truth", (0, 1), values=(0, 0.2, 0.4, 0.6, 0.8, 1)),
         Axis("delta", (1e-9, 1), log=True),
         "Up to the knee, more truth costs no delta",
@@ -56,34 +56,34 @@ def draw(setting: Setting) -> Drawn:
         for kind in ("sadeghi", "optimal")
     ]
     tables = {"": shortened(rows), "knees": shortened(knees)}
-    return Drawn({"": chart}, tables, (*_knees(rows), *_theorem_3(rows), _lemma_3()), (READ_OFF,))
+    return ExhibitResult({"": chart}, tables, (*_knees(rows), *_theorem_3(rows), _lemma_3()), (READ_OFF,))
 
 
 def _knees(rows: _Rows) -> tuple[Claim, ...]:
     place = "[S] section IV, figure 3"
-    wanted = {"1.1": Fraction(1, 2), "2.2": Fraction(4, 5)}
-    found = {epsilon: knee_of("sadeghi", epsilon, 8) for epsilon in wanted}
-    best = {epsilon: knee_of("optimal", epsilon, 8) for epsilon in wanted}
+    printed = {"1.1": Fraction(1, 2), "2.2": Fraction(4, 5)}
+    knees = {epsilon: knee_of("sadeghi", epsilon, 8) for epsilon in printed}
+    best = {epsilon: knee_of("optimal", epsilon, 8) for epsilon in printed}
     growth = []
     before = []
     for epsilon in EPSILONS:
         curve = [row for row in rows if row["epsilon"] == float(epsilon) and row["reach"] == 8]
         growth.append(curve[-1]["bound"])
-        calm = [row["bound"] for row in curve if row["theorem3_holds"] and row["stay"] <= found[epsilon]]
+        calm = [row["bound"] for row in curve if row["theorem3_holds"] and row["stay"] <= knees[epsilon]]
         before.append(max(calm) / min(calm))
     return (
         Claim(
             "figure 3: the knee", place, "Beyond a threshold of eta, (2D + 1) delta* grows fast to one.",
             f"With D = 8 it is {rounded(min(growth))} or more at eta = {rows[-1]['stay']:g}, at both values of "
             "epsilon; exact to the digits shown.",
-            judged(min(growth) >= 1),
+            judge(min(growth) >= 1),
         ),
         Claim(
             "figure 3: where the knees are", place,
             "With D = 8 the knee comes slightly after eta = 0.5 at epsilon 1.1, and after 0.8 at 2.2.",
-            f"It is at {rounded(found['1.1'], 4)} and at {rounded(found['2.2'], 4)}; of the noise with the least true "
+            f"It is at {rounded(knees['1.1'], 4)} and at {rounded(knees['2.2'], 4)}; of the noise with the least true "
             f"delta at {rounded(best['1.1'], 4)} and {rounded(best['2.2'], 4)}. Exact to the digits shown.",
-            judged(all(eta <= found[epsilon] for epsilon, eta in wanted.items())),
+            judge(all(eta <= knees[epsilon] for epsilon, eta in printed.items())),
             "“Slightly” has no number; that they come after is judged.",
         ),
         Claim(
@@ -91,7 +91,7 @@ def _knees(rows: _Rows) -> tuple[Claim, ...]:
             "Up to the threshold, reporting the truth more often hardly changes delta.",
             f"With D = 8 the bound changes by a factor of at most {rounded(max(before))} up to the knee (where theorem "
             "3 holds), and falls.",
-            judged(True, vague=True),
+            judge(True, vague=True),
             "“Hardly” has no number. It falls in proportion to 1 - eta: more truth even helps.",
         ),
     )  # fmt: skip
@@ -114,7 +114,7 @@ def _theorem_3(rows: _Rows) -> tuple[Claim, ...]:
             f"{rounded(example.delta_star, 5)}. On the grid of figure 3 it is too small at {len(wrong)} of {len(rows)} "
             f"points, all with eta up to {largest:g}, by a factor of up to {rounded(ratio)}. Exact to the digits "
             "shown.",
-            judged(not wrong and example.theorem3_holds),
+            judge(not wrong and example.theorem3_holds),
             "Proposition 4 leaves out p(1) <= E eta + delta. A third kind of lower bounds mends it.",
         ),
         Claim(
@@ -123,21 +123,21 @@ def _theorem_3(rows: _Rows) -> tuple[Claim, ...]:
             f"The true delta is above it at {len(broken)} of {len(rows)} points, all with eta up to {last:g}, by a "
             f"factor of up to {times(excess)}. Elsewhere it is {rounded(min(loose))} to {rounded(max(loose))} times "
             "the true delta. Exact to the digits shown.",
-            judged(not broken),
+            judge(not broken),
             "The noise of definition 2 rises too steeply from eta to p(1) where theorem 3 does not hold.",
         ),
     )  # fmt: skip
 
 
 def printed_last_crossover(paper: PaperFormulas) -> Fraction:
-    """C_D as the proof of lemma 3 ends: the numerator stops at D - 1."""
+    """Return C_D as the proof of lemma 3 ends: the numerator stops at D - 1."""
     E, D = paper.factor, paper.reach
     powers = [E**j for j in range(D)]
     return sum(powers, Fraction(0)) / sum((p * (D - j) for j, p in enumerate(powers)), Fraction(0))
 
 
 def _lemma_3() -> Claim:
-    """Where delta_D meets delta_(D+1): at C_D of (34), not at the C_D that the proof ends with."""
+    """Return where delta_D meets delta_(D+1): at C_D of (34), not at the C_D that the proof ends with."""
     start = paper_formulas("1.1", "0.5", 8)
     printed, right = printed_last_crossover(start), start.crossovers[-1]
 
@@ -150,6 +150,6 @@ def _lemma_3() -> Claim:
         "delta_D and delta_(D+1) are equal at C_D, a quotient whose numerator stops at E^(D-1).",
         f"At that C = {rounded(printed, 4)} they differ by {rounded(float(apart(printed)))}; at C_D of (34), "
         f"{rounded(right, 4)}, by {rounded(float(apart(right)))}, exactly.",
-        judged(apart(right) == 0, corrected=apart(printed) != 0),
+        judge(apart(right) == 0, corrected=apart(printed) != 0),
         "The numerator runs to E^D, as in (34).",
     )  # fmt: skip

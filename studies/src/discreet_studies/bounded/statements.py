@@ -22,9 +22,9 @@ from discreet.optimise.noise.bounded import bounded_noise
 from discreet.optimise.noise.programs import NoiseProgram, NoiseRequirements
 from discreet.wording import listed, plural, rounded
 
-from ..claims import Claim, judged
+from ..claims import Claim, judge
 from ..papers import mixture_law, two_point_law, two_point_shares
-from ..study import Drawn, Row, Setting
+from ..study import ExhibitResult, Row, Setting
 from .numbers import EXAMPLE
 from .over_truth import COUNTEREXAMPLE
 
@@ -36,7 +36,7 @@ EPSILONS = tuple(Fraction(text) for text in ("0", "1/2", "11/10", "11/5"))
 SAME = 1e-8
 
 
-def draw(setting: Setting) -> Drawn:
+def draw(setting: Setting) -> ExhibitResult:
     """Every statement, tried many times."""
     rng = setting.generator("laws")
     claims = (
@@ -51,7 +51,7 @@ def draw(setting: Setting) -> Drawn:
         *_remarks(),
     )
     rows: list[Row] = [{"claim": claim.key, "place": claim.place, "verdict": claim.verdict.value} for claim in claims]
-    return Drawn({}, {"": rows}, claims)
+    return ExhibitResult({}, {"": rows}, claims)
 
 
 def has_p1_to_p3(law: Finite, stay: Fraction, count: int, reach: int) -> bool:
@@ -73,7 +73,7 @@ def _proposition_1(setting: Setting) -> Claim:
         "proposition 1", "[S] proposition 1, (2)",
         "For all i1 and i2 the two-point law satisfies P1 to P3.",
         f"Exactly, for {sum(tried)} of {len(tried)} choices of n, D up to {largest}, i1, i2 and eta.",
-        judged(all(tried)),
+        judge(all(tried)),
     )  # fmt: skip
 
 
@@ -110,7 +110,7 @@ def _equation_3(setting: Setting, rng: np.random.Generator) -> Claim:
         "Every convex combination of two-point laws meets P1 to P3, and so gives general noise with these properties.",
         f"Exactly, {sum(mixed)} of {len(mixed)} random combinations do; and {sum(taken_apart)} of {len(taken_apart)} "
         "random laws with P1 to P3 are such a combination, found by matching moments.",
-        judged(all(mixed) and all(taken_apart)),
+        judge(all(mixed) and all(taken_apart)),
     )  # fmt: skip
 
 
@@ -145,7 +145,7 @@ def _example_1(rng: np.random.Generator) -> tuple[Claim, ...]:
             "For N = 3, eta = 1/2 and D = 2 the laws are those of (4), and (5) and (6) their combinations.",
             f"(4) exactly; {sum(agree)} of {len(agree)} entries of (5), and so of (6), agree as fractions over 20 "
             "random choices of the shares.",
-            judged(laws == wanted and all(agree)),
+            judge(laws == wanted and all(agree)),
             "The text at hand has the first law of (4) without its 1/4 at z = 1, which (5) has.",
         ),
     )  # fmt: skip
@@ -240,7 +240,7 @@ def _programs(setting: Setting) -> tuple[Claim, ...]:
             f"It is that of the program (7), (8) in the probabilities themselves, solved by other code, in "
             f"{sum(one < SAME for one in away)} of {len(settings)} settings with D up to {max(s[2] for s in settings)} "
             f"and N up to {max(s[3] for s in settings)}; at most {max(away):.0e} apart.",
-            judged(max(away) < SAME),
+            judge(max(away) < SAME),
         ),
         Claim(
             "equations 7 and 8", "[S] (7), (8) and remark 1",
@@ -248,7 +248,7 @@ def _programs(setting: Setting) -> tuple[Claim, ...]:
             f"In {sum(kept)} of {len(settings)} optima the largest excess of a single report, in fractions, is the "
             f"program's optimum. Over sets of reports the same laws have {rounded(min(ratios))} to "
             f"{rounded(max(ratios))} times as much.",
-            judged(all(kept) and min(ratios) >= 1 - SAME),
+            judge(all(kept) and min(ratios) >= 1 - SAME),
             "The constraints begin at n = 1: whether a count is 0 or 1 is not protected.",
         ),
     )  # fmt: skip
@@ -274,7 +274,7 @@ def _equation_16() -> Claim:
         "one before it, moved down by one.",
         f"At epsilon {epsilon}, eta {stay} and D = {reach}: {sum(whole)} of {len(whole)} columns add up to 1 exactly, "
         f"and {sum(same)} of {len(same)} entries are the mechanism's (to 2^-60).",
-        judged(all(whole) and all(same)),
+        judge(all(whole) and all(same)),
     )  # fmt: skip
 
 
@@ -313,21 +313,21 @@ def _lower_bounds(setting: Setting, rng: np.random.Generator) -> tuple[Claim, ..
             f"Exactly, the single-report delta of {sum(needed)} of {number} laws (14) satisfies them. It is the least "
             f"delta that does in {sum(enough)}; in the other {number - sum(enough)} a comparison that they leave out "
             "is the largest.",
-            judged(all(needed), corrected=not all(enough)),
+            judge(all(needed), corrected=not all(enough)),
             "Left out are p(1) <= E eta + delta and p(i+1) <= E p(i) + delta: (17) to (19) are necessary and do not "
             "suffice, which is where theorem 3 fails.",
         ),
         Claim(
             "lemma 1", "[S] lemma 1, (23)", "delta* is at least delta_k, for k from 1 to D.",
-            f"Exactly, for {sum(first)} of {number} random laws (14).", judged(all(first)),
+            f"Exactly, for {sum(first)} of {number} random laws (14).", judge(all(first)),
         ),
         Claim(
             "lemma 2", "[S] lemma 2, (32)", "delta* is at least delta_(D+1).",
-            f"Exactly, for {sum(second)} of {number} random laws (14).", judged(all(second)),
+            f"Exactly, for {sum(second)} of {number} random laws (14).", judge(all(second)),
         ),
         Claim(
             "theorem 1", "[S] theorem 1", "delta* is at least the largest of delta_1 to delta_(D+1).",
-            f"Exactly, for {sum(largest)} of {number} random laws (14).", judged(all(largest)),
+            f"Exactly, for {sum(largest)} of {number} random laws (14).", judge(all(largest)),
             "As a bound. That it is always reached (theorem 3) fails at small eta.",
         ),
     )  # fmt: skip
@@ -353,7 +353,7 @@ def _lemma_4(setting: Setting) -> Claim:
         "lemma 4", "[S] lemma 4, (36)", "The crossovers C_k are strictly decreasing, by the difference (36).",
         f"Exactly, {sum(falls)} of {len(falls)} steps fall, and {sum(agree)} by just (36), with D up to {longest} and "
         f"epsilon {listed([f'{float(epsilon):g}' for epsilon in EPSILONS])}.",
-        judged(all(falls) and all(agree)),
+        judge(all(falls) and all(agree)),
     )  # fmt: skip
 
 
@@ -373,7 +373,7 @@ def _theorem_2(setting: Setting) -> Claim:
         "delta_k is the largest of the lower bounds if and only if C_k < C <= C_(k-1).",
         f"Exactly, between two crossovers delta_k is the only largest one in {sum(between)} of {len(between)} cases; "
         f"at the crossover C = C_k itself delta_k and delta_(k+1) are both the largest, in {sum(ties)} of {len(ties)}.",
-        judged(all(between), corrected=any(ties)),
+        judge(all(between), corrected=any(ties)),
         "At C = C_k delta_k is a largest one although C_k < C does not hold: “only if” needs C_k <= C.",
     )  # fmt: skip
 
@@ -410,13 +410,13 @@ def _remarks() -> tuple[Claim, ...]:
             "section I: the bias of EM", "[S] section I, on [C]", "The noise of EM adds bias: E[Y | n] is not n.",
             f"Exactly, for some truth in {biased} of {settings} settings (n = 2 to 12); the middle truth of an even n "
             f"has none, in {even} of {settings * 6 // 11}.",
-            judged(biased == settings),
+            judge(biased == settings),
         ),
         Claim(
             "section I: the support of EM and GM", "[S] section I, on [C]",
             "EM and the truncated geometric mechanism do not restrict the support: every output has a positive "
             "probability.",
-            f"Exactly, in {whole} of {settings} settings (n = 2 to 12).", judged(whole == settings),
+            f"Exactly, in {whole} of {settings} settings (n = 2 to 12).", judge(whole == settings),
         ),
         Claim(
             "section I: the uneven accuracy of GM", "[S] section I, on [C]",
@@ -424,7 +424,7 @@ def _remarks() -> tuple[Claim, ...]:
             "two extremes.",
             f"Exactly, ends and inside differ in {sum(uneven)} of {len(uneven)} settings; at alpha = 999/1000 and n = "
             f"8 the two extremes have probability {rounded(ends, 5)} or more for every truth.",
-            judged(all(uneven) and ends > Fraction(99, 100)),
+            judge(all(uneven) and ends > Fraction(99, 100)),
         ),
         Claim(
             "footnote 1", "[S] P1, footnote 1",
@@ -432,7 +432,7 @@ def _remarks() -> tuple[Claim, ...]:
             f"At epsilon 1.1, eta 0.5 and D = 8, for counts spread evenly over 1 to N: {rounded(mean / 100)} of "
             f"reports for N = 100, {rounded(mean / 10_000)} for N = 10,000. A count of N itself is exceeded with "
             f"probability {rounded(paper.mass)}, whatever N is.",
-            judged(True, vague=True),
+            judge(True, vague=True),
             "“Negligible” has no number, and counts near N are another matter than counts on average.",
         ),
         Claim(
@@ -441,6 +441,6 @@ def _remarks() -> tuple[Claim, ...]:
             "Noise for 0 lies in [0, D], so that its mean is at least 1 - eta: "
             + listed([f"{1 - stay} at eta = {stay}" for stay in STAYS], "and")
             + f", reached by an error of 1 ({plural(len(STAYS), 'case')}).",
-            judged(all(moment(law_of({0: stay, 1: 1 - stay}), 1) == 1 - stay > 0 for stay in STAYS)),
+            judge(all(moment(law_of({0: stay, 1: 1 - stay}), 1) == 1 - stay > 0 for stay in STAYS)),
         ),
     )  # fmt: skip

@@ -17,7 +17,7 @@ READ_OFF = (
 
 
 def prints_as(printed: str, value: float) -> bool:
-    """Whether a number, rounded to the decimals that are printed, is the printed one.
+    """Return True if a number, rounded to the decimals that are printed, is the printed one.
 
     >>> prints_as("0.9945", 0.99446), prints_as("282", 281.1)
     (True, False)
@@ -27,7 +27,7 @@ def prints_as(printed: str, value: float) -> bool:
 
 
 def times(factor: float) -> str:
-    """A large factor as people write it, with three significant digits.
+    """Return a large factor as people write it, with three significant digits.
 
     >>> times(12_459_791.3), times(7.489)
     ('12,500,000', '7.49')

@@ -12,8 +12,8 @@ from discreet.optimise.design.designing import design
 from discreet.spaces import Counts
 from discreet.wording import listed, percent, rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Row, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Row, Setting
 from ..tables import number, significant
 from .named import WEAK_WITH_COLUMNS, entry, fractions, named, raw, rescaled
 
@@ -37,7 +37,7 @@ def staircase(error: int, sensitivity: int, width: int, alpha: Fraction) -> Frac
     return top * alpha ** (step if place < width else step + 1)
 
 
-def draw_staircase(setting: Setting) -> Drawn:
+def draw_staircase(setting: Setting) -> ExhibitResult:
     """Is the staircase mechanism fair? And what n-ary randomised response costs for counts."""
     alphas = fractions(["1/2", "2/3", "9/10"])
     same = [
@@ -70,7 +70,7 @@ def draw_staircase(setting: Setting) -> Drawn:
             f"needs, the truths 0 and n are reported more often than those between in {sum(uneven)} of {len(uneven)} "
             f"cases, exactly. For counts (sensitivity 1) it is the geometric mechanism: {sum(same)} of {len(same)} "
             "probabilities are equal as fractions.",
-            judged(all(same), corrected=any(uneven)),
+            judge(all(same), corrected=any(uneven)),
             "Fair without an end only; cut off at 0 and n, it is GM, which lemmas 2 and 3 show to be neither fair nor "
             "always honest.",
         ),
@@ -80,12 +80,12 @@ def draw_staircase(setting: Setting) -> Drawn:
             f"At the same alpha it costs as much as EM for n = 2 (L0), more in {sum(larger)} of {len(larger)} settings "
             f"with a larger n, up to {rounded(max(ratio for _, _, _, ratio in response))} times as much, and has all "
             f"seven properties in {sum(seven for _, seven, _, _ in response)} of {len(response)}.",
-            judged(all(larger), corrected=not all(worse for _, _, worse, _ in response)),
+            judge(all(larger), corrected=not all(worse for _, _, worse, _ in response)),
             "Low is judged as lower than EM; for n = 2 both tell the truth equally often. It bounds the ratio between "
             "all truths, EM between neighbours only.",
         ),
     )  # fmt: skip
-    return Drawn({}, {"": rows}, claims)
+    return ExhibitResult({}, {"": rows}, claims)
 
 
 def _response(setting: Setting, alphas: tuple[Fraction, ...]) -> list[tuple[int, bool, bool, float]]:
@@ -102,7 +102,7 @@ def _response(setting: Setting, alphas: tuple[Fraction, ...]) -> list[tuple[int,
 # ------------------------------------------------------------------------------------------------ seconds
 
 
-def draw_seconds(setting: Setting) -> Drawn:
+def draw_seconds(setting: Setting) -> ExhibitResult:
     """Seconds of processor time that a design takes, its exact certificate included."""
     sizes = setting.pick((4, 8, 16), (4, 8, 16, FIGURES_UP_TO, 50, 100))
     alpha = Fraction(10, 11)
@@ -121,17 +121,17 @@ def draw_seconds(setting: Setting) -> Drawn:
         f"In this run, at alpha = {alpha} under L1 and with the exact certificate: "
         + listed([f"{rounded(seconds, 2)} s for n = {n}" for n, seconds in slowest.items()], "and")
         + ".",
-        judged(shown < 1, corrected=max(slowest.values()) >= 1 or max(sizes) < 100),
+        judge(shown < 1, corrected=max(slowest.values()) >= 1 or max(sizes) < 100),
         f"Sub-second for the n of the figures (up to {max(n for n in sizes if n <= FIGURES_UP_TO)} here). For hundreds "
         "it depends on the program and the solver. Seconds depend on the machine.",
     )  # fmt: skip
-    return Drawn({}, {"": rows}, (claim,))
+    return ExhibitResult({}, {"": rows}, (claim,))
 
 
 # ------------------------------------------------------------------------------------------------ section VI
 
 
-def draw_remarks(setting: Setting) -> Drawn:
+def draw_remarks(setting: Setting) -> ExhibitResult:
     """The concluding remarks: extremes, large alpha, EM beside WM."""
     sizes = setting.pick((4, 8), (2, 4, 8, 12, 16))
     alphas = fractions(["1/2", "3/5", "7/10", "4/5", "9/10", "99/100"])
@@ -168,7 +168,7 @@ def draw_remarks(setting: Setting) -> Drawn:
             f"settings, up to {rounded(max(number(r, 'ends_GM') / number(r, 'guessing') for r in rows))} times as "
             "often; EM at most "
             f"{rounded(max(number(r, 'ends_EM') / number(r, 'guessing') for r in rows))} times.",
-            judged(all(extreme)),
+            judge(all(extreme)),
         ),
         Claim(
             "section VI: above 0.7", place,
@@ -177,7 +177,7 @@ def draw_remarks(setting: Setting) -> Drawn:
             + listed([f"{rounded(min(v))} to {rounded(max(v))} times as often as guessing at alpha = {text}"
                       for text, v in at.items()], "and")
             + "; it is column monotone up to 1/2 and weakly honest from n = 2a/(1-a) on, 4.67 at 0.7.",
-            judged(True, vague=True),
+            judge(True, vague=True),
             "What is acceptable depends on what is asked for: nothing changes at 0.7. The exact limits are those of "
             "lemmas 2 and 3.",
         ),
@@ -187,8 +187,8 @@ def draw_remarks(setting: Setting) -> Drawn:
             "Their reports of one truth are up to "
             f"{percent(max(number(row, 'em_and_wm_apart') for row in rows))} apart in total variation; EM costs up to "
             f"{rounded(max(number(row, 'em_over_wm') for row in rows), 4)} times what WM costs (L0).",
-            judged(True, vague=True),
+            judge(True, vague=True),
             "“Different” and “similar” have no number.",
         ),
     )  # fmt: skip
-    return Drawn({}, {"": rows}, claims)
+    return ExhibitResult({}, {"": rows}, claims)

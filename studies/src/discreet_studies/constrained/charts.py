@@ -9,7 +9,7 @@ from discreet.plots.chart import ON_CELLS, OWN_SHAPE, RAMP, SHAPES, STROKES, Spe
 
 from ..study import Row
 
-#: Of a panel that stands beside others, in nominal pixels.
+#: Width of a panel next to others, in nominal pixels.
 PANEL, HEIGHT = 300, 240
 
 
@@ -30,7 +30,7 @@ def lines(
     marked_at: float = 0,
     logarithmic: bool = False,
 ) -> Chart:
-    """A line for each name.
+    """Draw a line for each name.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def lines(
 
 
 def _marked(place: float, word: str, across: Spec, height: float, left: bool) -> Spec:
-    """A dotted line upright, with a word at its top, left or right of it."""
+    """Draw a dotted line upright, with a word at its top, left or right of it."""
     rule = {"mark": {"type": "rule", "strokeDash": [2, 3], "color": "#777777"}}
     text = {
         "mark": {"type": "text", "align": "right" if left else "left", "baseline": "top", "dx": -4 if left else 4,
@@ -106,7 +106,7 @@ def grid(
     descending: bool = False,
     x_order: Sequence[str] | None = None,
 ) -> Chart:
-    """Cells in two directions, coloured by a number or by a name, with words in them where there is room.
+    """Draw cells in two directions, coloured by a number or by a name, with words in them where there is room.
 
     Parameters
     ----------

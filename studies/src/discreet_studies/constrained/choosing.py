@@ -12,8 +12,8 @@ from discreet.plots import Chart, beside
 from discreet.plots.chart import PALETTE
 from discreet.wording import listed, plural, rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Row, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .charts import grid
 from .named import SEVEN, designed, fractions, named, raw, solved, weakly_honest_from
@@ -34,26 +34,26 @@ CLOSE = 1e-9
 
 
 def flowchart(codes: Iterable[str], n: int, alpha: Fraction) -> str:
-    """The choice as section IV-D describes it: "EM", "GM", or which linear program: "WH" or "WM".
+    """Return the choice as section IV-D describes it: "EM", "GM", or which linear program: "WH" or "WM".
 
     >>> flowchart(("CM",), 4, Fraction(10, 11)), flowchart(("WH",), 20, Fraction(10, 11))
     ('WM', 'GM')
     """
-    asked = set(codes)
-    if "F" in asked:
+    required = set(codes)
+    if "F" in required:
         return "EM"
     if alpha <= Fraction(1, 2):
         return "GM"
-    if asked & {"CH", "CM"}:
+    if required & {"CH", "CM"}:
         return "WM"
-    if "WH" in asked and n < weakly_honest_from(alpha):
+    if "WH" in required and n < weakly_honest_from(alpha):
         return "WH"
     return "GM"
 
 
 @dataclass(frozen=True)
 class Answered:
-    """One request: the flowchart's choice beside the linear program's answer."""
+    """One request: the flowchart's choice and the linear program's answer."""
 
     n: int
     alpha: str
@@ -65,8 +65,8 @@ class Answered:
     gap_is_closed: bool
 
 
-def chooser(setting: Setting) -> Drawn:
-    """Figure 5: all 128 requests answered by the flowchart and by the linear program."""
+def chooser(setting: Setting) -> ExhibitResult:
+    """Draw figure 5: all 128 requests answered by the flowchart and by the linear program."""
     settings = [
         (n, alpha)
         for n, alphas in setting.pick(
@@ -97,11 +97,11 @@ def chooser(setting: Setting) -> Drawn:
                 )
             )
     places = {(n, alpha): [row for row in rows if (row.n, row.alpha) == (n, str(alpha))] for n, alpha in settings}
-    distinct = {place: len({row.cost_of_program for row in found}) for place, found in places.items()}
+    distinct = {place: len({row.cost_of_program for row in group}) for place, group in places.items()}
     equal = sum(row.equal for row in rows)
     small = [place for place in settings if place[1] <= Fraction(1, 2)]
     at_small = {len({row.cost_of_program for row in places[place]}) for place in small}
-    agreeing, asked = _agreement(settings)
+    agreeing, requests = _agreement(settings)
     where = listed([f"({n}, {alpha})" for n, alpha in settings])
     claims = (
         Claim(
@@ -110,35 +110,35 @@ def chooser(setting: Setting) -> Drawn:
             "alpha <= 1/2 or it has what is asked for; else the linear program for WH, with CM where columns are "
             "asked for.",
             f"Its cost is that of the linear program, as fractions, in {equal} of {len(rows)} requests (all 128 sets "
-            f"at n, alpha = {where}). dc.choose takes the same branch in {agreeing} of {asked}.",
-            judged(equal == len(rows) and all(row.gap_is_closed for row in rows) and agreeing == asked),
+            f"at n, alpha = {where}). dc.choose takes the same branch in {agreeing} of {requests}.",
+            judge(equal == len(rows) and all(row.gap_is_closed for row in rows) and agreeing == requests),
         ),
         Claim(
             "section IV-D: at most four", "[C] sections I and IV-D",
             "The 128 sets of properties have at most four different costs under L0.",
             f"{min(distinct.values())} to {max(distinct.values())} different costs per setting, over {len(settings)} "
             "settings.",
-            judged(max(distinct.values()) <= 4),
+            judge(max(distinct.values()) <= 4),
         ),
         Claim(
             "section IV-D: weak privacy", "[C] section IV-D",
             "For alpha <= 1/2 only GM and EM are needed.",
             f"At most {max(at_small)} different costs in {plural(len(small), 'setting')} with alpha <= 1/2.",
-            judged(max(at_small) <= 2),
+            judge(max(at_small) <= 2),
         ),
         *_free(setting),
         _sandwich(setting),
     )  # fmt: skip
     chart, cells = _map(setting)
-    chosen = (
+    choices = (
         "The figure itself is lost in the scan; the flowchart is the one that section IV-D describes.",
         "Where GM is weakly honest but not column monotone, a request with CH or CM goes to the linear program.",
     )
-    return Drawn({"": chart}, {"": cells, "requests": [asdict(row) for row in rows]}, claims, chosen)
+    return ExhibitResult({"": chart}, {"": cells, "requests": [asdict(row) for row in rows]}, claims, choices)
 
 
 def _agreement(settings: list[tuple[int, Fraction]]) -> tuple[int, int]:
-    """How often ``dc.choose`` takes the branch of the flowchart, among requests of up to two properties."""
+    """Return how often ``dc.choose`` takes the branch of the flowchart, among requests of up to two properties."""
     called = {"EM": "EM", "GM": "GM", "WH": "WM", "WM": "WM"}
     tried = [(n, alpha, codes) for n, alpha in settings[-3:] for codes in REQUESTS if len(codes) <= 2]
     same = [
@@ -148,7 +148,7 @@ def _agreement(settings: list[tuple[int, Fraction]]) -> tuple[int, int]:
 
 
 def _free(setting: Setting) -> tuple[Claim, ...]:
-    """S, RH and RM cost nothing on top of WH, and on top of WH and CM."""
+    """Judge that S, RH and RM cost nothing on top of WH, and on top of WH and CM."""
     tried = [(n, alpha) for n in setting.pick((3, 6), (2, 3, 4, 6, 9, 12)) for alpha in fractions(["3/4", "10/11"])]
     same = {
         base: sum(solved(n, alpha, base).cost == solved(n, alpha, (*base, "S", "RM")).cost for n, alpha in tried)
@@ -160,12 +160,12 @@ def _free(setting: Setting) -> tuple[Claim, ...]:
             "The best mechanisms with WH, and with WH and CM, can have S, RH and RM at no extra cost.",
             f"The same cost as fractions in {same['WH',]} of {len(tried)} settings for WH and in {same['WH', 'CM']} of "
             f"{len(tried)} for WH and CM.",
-            judged(all(number == len(tried) for number in same.values())),
+            judge(all(number == len(tried) for number in same.values())),
         ),
     )  # fmt: skip
 
 
-_SHOWN = fractions(["2/3", "10/11", "99/100"])
+_ALPHAS_IN_CHART = fractions(["2/3", "10/11", "99/100"])
 
 
 def _sandwich(setting: Setting) -> Claim:
@@ -180,7 +180,7 @@ def _sandwich(setting: Setting) -> Claim:
         "The cost of WM lies between that of GM and that of EM.",
         f"GM <= WH alone <= WH with RM and CM <= EM in {ordered} of {len(tried)} settings; EM costs at most "
         f"{rounded(100 * largest)}% more than GM.",
-        judged(ordered == len(tried)),
+        judge(ordered == len(tried)),
     )  # fmt: skip
 
 
@@ -188,7 +188,7 @@ _COLOURS = {"GM": PALETTE[6], "WM": PALETTE[5], "EM": PALETTE[2]}
 
 
 def _map(setting: Setting) -> tuple[Chart, list[Row]]:
-    """Which mechanism is chosen over n and alpha, a panel for each kind of request."""
+    """Return which mechanism is chosen over n and alpha, a panel for each kind of request."""
     sizes = setting.pick((2, 4, 8, 16, 20), (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24))
     alphas = fractions(["1/3", "1/2", "2/3", "3/4", "9/10", "10/11", "99/100"])
     cells: list[Row] = [
@@ -211,7 +211,7 @@ def _map(setting: Setting) -> tuple[Chart, list[Row]]:
 
 
 def _chosen(codes: tuple[str, ...], n: int, alpha: Fraction) -> str:
-    """The branch, and a design at the same place to hold it to."""
+    """Return the branch, and a design at the same place to hold it to."""
     name = flowchart(codes, n, alpha)
     form = designed(n, alpha, codes).certificate.details.get("form", "WM")
     called = {"WH": "WM"}.get(name, name)

@@ -11,8 +11,8 @@ from discreet.optimise.design.closed import fair_diagonal, weakly_honest_cost
 from discreet.plots import beside
 from discreet.wording import listed, rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Row, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .charts import PANEL, lines
 from .named import IN_WORDS, designed, fractions, named, rescaled, weakly_honest_from
@@ -28,12 +28,12 @@ _Y_TITLE = "L0 cost (guessing = 1)"
 
 
 def _cost(n: int, alpha: Fraction, codes: tuple[str, ...]) -> Fraction:
-    """The rescaled cost of weak honesty with other properties."""
+    """Return the rescaled cost of weak honesty with other properties."""
     return cost_of(designed(n, alpha, ("WH", *codes))) * Fraction(n + 1, n)
 
 
-def nine_requests(setting: Setting) -> Drawn:
-    """Figure 8: nine requests have two costs, over n at alpha = 0.76 and over alpha at n = 8."""
+def nine_requests(setting: Setting) -> ExhibitResult:
+    """Draw figure 8: nine requests have two costs, over n at alpha = 0.76 and over alpha at n = 8."""
     alpha, size = Fraction(76, 100), 8
     sizes = setting.pick((2, 4, 6, 7, 8, 12), (*range(2, 13), 14, 16, 18, 20, 22, 24))
     alphas = fractions(
@@ -48,13 +48,13 @@ def nine_requests(setting: Setting) -> Drawn:
     costs: dict[tuple[str, int, Fraction], tuple[Fraction, Fraction, Fraction, Fraction]] = {}
     for place in setting.progress(places, "nine requests"):
         part, n, a = place
-        found = {codes: _cost(n, a, codes) for codes in NINE}
-        low, high = {found[codes] for codes in ROWS_ONLY}, {found[codes] for codes in WITH_COLUMNS}
+        by_codes = {codes: _cost(n, a, codes) for codes in NINE}
+        low, high = {by_codes[codes] for codes in ROWS_ONLY}, {by_codes[codes] for codes in WITH_COLUMNS}
         two.append(len(low) == len(high) == 1)
         costs[place] = (rescaled(named("GM", n, a)), min(low), min(high), rescaled(named("EM", n, a)))
         rows += [
             {"part": part, "n": n, "alpha": str(a), "properties": "+".join(("WH", *codes)), "cost": significant(cost)}
-            for codes, cost in found.items()
+            for codes, cost in by_codes.items()
         ]
     threshold = weakly_honest_from(alpha)
     beyond = [n for n in sizes if n >= threshold]
@@ -72,27 +72,27 @@ def nine_requests(setting: Setting) -> Drawn:
             "The nine requests have two costs: a lower one without column properties and a higher one with them.",
             f"As fractions, the three requests without column properties agree and the six with them agree in "
             f"{sum(two)} of {len(two)} settings.",
-            judged(all(two)),
+            judge(all(two)),
         ),
         Claim(
             "figure 8: 6.33 and .864", f"{place_text}(a)",
             "At alpha = 0.76 the cost of WH is 0.864, that of GM, from n = 2a/(1-a) = 6.33 on.",
             f"2a/(1-a) = {float(threshold):.4f} and 2a/(1+a) = {float(geometric):.4f}; WH costs exactly that for n = "
             f"{listed([str(n) for n in beyond])}, and more for smaller n.",
-            judged(meets and before and f"{float(threshold):.2f}" == "6.33" and f"{float(geometric):.3f}" == "0.864"),
+            judge(meets and before and f"{float(threshold):.2f}" == "6.33" and f"{float(geometric):.3f}" == "0.864"),
         ),
         Claim(
             "figure 8: columns cost more", f"{place_text}(a)",
             "Any request with CH or CM costs more than GM at alpha = 0.76.",
             f"By {rounded(column_gap)} or more for n up to {max(sizes)}.",
-            judged(column_gap > 0),
+            judge(column_gap > 0),
         ),
         Claim(
             "figure 8: one cost at large alpha", f"{place_text}(b)",
             "For large alpha all nine requests cost the same, and the same as EM.",
             f"At n = {size}, alpha = {largest}: {float(low_cost):.6f} without and {float(high_cost):.6f} with column "
             f"properties, EM {float(em):.6f}, GM {float(gm):.6f}.",
-            judged(low_cost == high_cost == em),
+            judge(low_cost == high_cost == em),
             "" if low_cost == high_cost == em else
             f"They differ in the {_first_digit(em - low_cost)} decimal, which a chart does not show. The cost of EM is "
             "never reached for n >= 2.",
@@ -103,7 +103,7 @@ def nine_requests(setting: Setting) -> Drawn:
             f"At n = {size} the lower cost is that of GM for alpha = "
             + listed([str(a) for a in alphas if costs["over alpha", size, a][1] == costs["over alpha", size, a][0]])
             + f" (GM is weakly honest up to {rounded(Fraction(size, size + 2))}); at alpha = {min(alphas)} both are.",
-            judged(
+            judge(
                 [a for a in alphas if costs["over alpha", size, a][1] == costs["over alpha", size, a][0]]
                 == [a for a in alphas if size >= weakly_honest_from(a)]
                 and loosest[2] == loosest[0]
@@ -125,12 +125,12 @@ def nine_requests(setting: Setting) -> Drawn:
         "Least L0 cost with weak honesty and what else is asked for. Row properties are free; column properties cost "
         "more. Dotted: where GM becomes weakly honest.",
     )  # fmt: skip
-    chosen = (f"Figure 8(b) does not say its n in the scan; n = {size} here.",)
-    return Drawn({"": chart}, {"": rows}, claims, chosen)
+    choices = (f"Figure 8(b) does not say its n in the scan; n = {size} here.",)
+    return ExhibitResult({"": chart}, {"": rows}, claims, choices)
 
 
 def _first_digit(difference: Fraction) -> str:
-    """Which decimal of a difference is the first that is not 0."""
+    """Return which decimal of a difference is the first that is not 0."""
     number = next(k for k in range(1, 20) if difference * 10**k >= 1)
     return {1: "first", 2: "second", 3: "third"}.get(number, f"{number}th")
 
@@ -150,8 +150,8 @@ def _curves(
 # ------------------------------------------------------------------------------------------------ figure 9
 
 
-def named_costs(setting: Setting) -> Drawn:
-    """Figure 9: the L0 cost of the named mechanisms over n, for alpha = 2/3, 10/11 and 99/100."""
+def named_costs(setting: Setting) -> ExhibitResult:
+    """Draw figure 9: the L0 cost of the named mechanisms over n, for alpha = 2/3, 10/11 and 99/100."""
     alphas = fractions(["2/3", "10/11", "99/100"])
     sizes = setting.pick((2, 3, 4, 6, 8, 12, 16, 20), (*range(2, 13), 14, 16, 18, 20, 22, 24))
     costs = {
@@ -180,7 +180,7 @@ def named_costs(setting: Setting) -> Drawn:
         "GM's and does not reach it. Guessing (UM) costs 1 and is not drawn.",
         columns=3,
     )  # fmt: skip
-    return Drawn({"": chart}, {"": rows}, _claims_of_figure_9(costs, alphas, sizes), (
+    return ExhibitResult({"": chart}, {"": rows}, _claims_of_figure_9(costs, alphas, sizes), (
         "WM is drawn twice: the answer to WH alone and, as section V-A defines it, to WH, RM and CM.",
         f"The figure's range of n is lost in the scan; n = {min(sizes)} to {max(sizes)} here.",
     ))  # fmt: skip
@@ -214,7 +214,7 @@ def _claims_of_figure_9(
             f"The threshold is {weakly_honest_from(low)}. From it on WH alone costs what GM costs "
             f"({sum(costs[low, n]['WH'] == costs[low, n]['GM'] for n in honest)} of {len(honest)}); with RM and CM the "
             f"excess is {rounded(excess[honest[0]])} at n = {honest[0]} and {rounded(excess[last])} at n = {last}.",
-            judged(
+            judge(
                 all(costs[low, n]["WH"] == costs[low, n]["GM"] for n in honest)
                 and all(excess[m] > excess[n] for m, n in pairwise(honest)),
                 corrected=excess[last] > 0,
@@ -227,7 +227,7 @@ def _claims_of_figure_9(
             "At alpha = 2/3 the cost of EM is higher than that of GM and decreases with n.",
             f"Higher for every n. It is largest at n = {peak} ({float(fair[peak]):.4f}) and falls at every step from n "
             f"= {falls_from} to {max(fair)}.",
-            judged(
+            judge(
                 falls_from < max(fair) // 2 and all(costs[low, n]["EM"] > costs[low, n]["GM"] for n in sizes),
                 corrected=falls_from > weakly_honest_from(low),
             ),
@@ -239,7 +239,7 @@ def _claims_of_figure_9(
             "At alpha = 10/11 the threshold is 20, and the cost of WM meets that of GM at n = 20.",
             f"The threshold is {weakly_honest_from(middle)}. At n = 20 WH alone costs {float(at_20['WH']):.6f}, GM "
             f"{float(at_20['GM']):.6f}, and WH with RM and CM {float(at_20['WM']):.6f}.",
-            judged(alone_meets, corrected=at_20["WM"] != at_20["GM"]),
+            judge(alone_meets, corrected=at_20["WM"] != at_20["GM"]),
             "True for WH alone. WM as section V-A defines it, with CM, does not meet GM: GM is column monotone for "
             "alpha <= 1/2 only.",
         ),
@@ -248,14 +248,14 @@ def _claims_of_figure_9(
             "At alpha = 99/100 the threshold is 198, far above the n shown, and WM does not converge on GM.",
             f"The threshold is {weakly_honest_from(high)}, and WM costs more than GM for every n from {min(sizes)} to "
             f"{last}.",
-            judged(weakly_honest_from(high) == 198 and never),
+            judge(weakly_honest_from(high) == 198 and never),
         ),
         Claim(
             "figure 9(c): WM costs what EM costs", f"{place}(c)",
             "At alpha = 99/100 EM is weakly honest and the cost of WM remains that of EM.",
             f"EM is {'' if honest_fair else 'not '}weakly honest. WM costs less for every n, by "
             f"{rounded(min(apart.values()))} to {rounded(max(apart.values()))}.",
-            judged(honest_fair and not any(apart.values())),
+            judge(honest_fair and not any(apart.values())),
             "" if not any(apart.values()) else "The difference is too small to see in a chart, and never 0 for n >= 2: "
             "fairness costs something.",
         ),
@@ -264,7 +264,7 @@ def _claims_of_figure_9(
 
 
 def _closed_form(costs: dict[tuple[Fraction, int], dict[str, Fraction]]) -> Claim:
-    """The paper has no formula for the cost of weak honesty; there is one for WH alone."""
+    """Judge that the paper has no formula for the cost of weak honesty; there is one for WH alone."""
     right = sum(
         weakly_honest_cost(n, alpha) * Fraction(n + 1, n) == by_name["WH"] for (alpha, n), by_name in costs.items()
     )
@@ -273,7 +273,7 @@ def _closed_form(costs: dict[tuple[Fraction, int], dict[str, Fraction]]) -> Clai
         "The cost of WM has no known closed form.",
         f"For WH alone there is one: equal as fractions to the linear program's answer in {right} of {len(costs)} "
         "settings.",
-        judged(True, corrected=right == len(costs)),
+        judge(True, corrected=right == len(costs)),
         "With y0 = 1/(n+1), y = (1-a)/(1+a) and n < 2a/(1-a) the best diagonal is y0 inside and y0/(1-a) - (y0/y-1)/s "
         "at both ends, s = 2a^(n/2) for even n and a^((n-1)/2) + a^((n+1)/2) for odd n. With RM and CM none is known "
         "here either.",

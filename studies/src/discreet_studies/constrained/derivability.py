@@ -12,13 +12,13 @@ from discreet.optimise.improve.structure import derivable
 from discreet.properties import Property, Rows
 from discreet.wording import listed, rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Row, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .charts import grid
 from .named import WEAK_ALONE, WEAK_WITH_COLUMNS, designed, entry, fractions, named, raw
 
-#: Differences of costs up to this are none.
+#: Differences of costs up to this count as zero.
 NOTHING = 1e-9
 
 #: A cell of the chart names up to this many n.
@@ -28,7 +28,7 @@ _COLUMNS = {"GM": "GM", "WM (WH)": "WH", "WM (WH, RM, CM)": "WM", "EM": "EM", "U
 
 
 def derivable_property(alpha: Fraction) -> Property:
-    """Being derivable from GM as a property: the three-entry condition, linear in the probabilities.
+    """Return derivability from GM as a property: the three-entry condition, linear in the probabilities.
 
     With alpha = p/q: ``(q^2 + p^2) P[i, j] >= p q (P[i-1, j] + P[i+1, j])`` inside; the ends are privacy itself.
     """
@@ -43,8 +43,8 @@ def derivable_property(alpha: Fraction) -> Property:
     return Property("derivable", "derivable", sentence, "[C] section IV-D", build, ordered=True)
 
 
-def from_geometric(setting: Setting) -> Drawn:
-    """Which of the named mechanisms are derivable from GM, over n and alpha."""
+def from_geometric(setting: Setting) -> ExhibitResult:
+    """Return which of the named mechanisms are derivable from GM, over n and alpha."""
     sizes = setting.pick((2, 4, 8), (2, 3, 4, 6, 8, 12, 16, 20))
     alphas = fractions(["1/2", "2/3", "7/10", "3/4", "9/10", "10/11", "99/100"])
     settings = [(n, alpha) for n in sizes for alpha in alphas]
@@ -79,7 +79,7 @@ def from_geometric(setting: Setting) -> Drawn:
                    "same alpha.",),
         step=(70, 30),
     )  # fmt: skip
-    return Drawn({"": chart}, {"": share, "settings": rows}, claims)
+    return ExhibitResult({"": chart}, {"": share, "settings": rows}, claims)
 
 
 def _which_n(
@@ -92,7 +92,7 @@ def _which_n(
 
 
 def _fair(by_place: dict[tuple[str, int, Fraction], bool], settings: list[tuple[int, Fraction]]) -> Claim:
-    """EM at the very three entries that the paper names."""
+    """Judge EM at the very three entries that the paper names."""
     exact = []
     for n, alpha in settings:
         em = named("EM", n, alpha)
@@ -107,14 +107,14 @@ def _fair(by_place: dict[tuple[str, int, Fraction], bool], settings: list[tuple[
         "would need 1 >= 1 + a.",
         f"The two sides are y a (1-a) and y a (1-a^2) exactly in {sum(exact)} of {len(settings)} settings; EM is "
         f"derivable in {some}.",
-        judged(all(exact) and some == 0),
+        judge(all(exact) and some == 0),
     )  # fmt: skip
 
 
 def _weak(
     setting: Setting, by_place: dict[tuple[str, int, Fraction], bool], settings: list[tuple[int, Fraction]]
 ) -> tuple[Claim, ...]:
-    """WM: where it can be derived, and whether another best mechanism can where it cannot."""
+    """Judge WM: where it can be derived, and whether another best mechanism can where it cannot."""
     claims = []
     for name, codes in {"WM (WH)": WEAK_ALONE, "WM (WH, RM, CM)": WEAK_WITH_COLUMNS}.items():
         geometric = [place for place in settings if raw(designed(*place, codes)) == raw(named("GM", *place))]
@@ -132,7 +132,7 @@ def _weak(
                 f"Of {len(tried)} settings where the one made here is not, another mechanism with the same properties "
                 f"and the same cost is derivable in {len(tried) - len(dearer)}"
                 + (f"; in the {len(dearer)} others it costs at least {rounded(min(dearer))} more." if dearer else "."),
-                judged(not derived),
+                judge(not derived),
                 "" if not derived else _reason(codes, bool(dearer)),
             )
         )  # fmt: skip
@@ -140,7 +140,7 @@ def _weak(
 
 
 def _reason(codes: tuple[str, ...], some_are_not: bool) -> str:
-    """Why WM can be derived after all."""
+    """Explain why WM can be derived after all."""
     is_geometric = "from n = 2a/(1-a) on" if codes == WEAK_ALONE else "for alpha <= 1/2"
     rest = (
         "It holds for larger n and alpha only; the table says where."
@@ -156,20 +156,20 @@ def _places(places: list[tuple[int, Fraction]]) -> str:
 
 
 def _extra_cost(n: int, alpha: Fraction, codes: tuple[str, ...]) -> float:
-    """How much more the best derivable mechanism with these properties costs than the best of all, at least."""
+    """Return how much more the best derivable mechanism with these properties costs than the best of all, at least."""
     best = cost_of(designed(n, alpha, codes))
     within = design(n, alpha=alpha, properties=[*codes, derivable_property(alpha)])
     return 0.0 if cost_of(within) == best else float(within.certificate.details["least"]) - float(best)
 
 
 def _unconstrained(setting: Setting) -> Claim:
-    """Without properties the best mechanisms are all derivable (Ghosh et al.)."""
-    tried = [(loss, n) for loss in ("L1", "L2", "L0_1") for n in setting.pick((4, 7), (3, 4, 5, 7, 10))]
+    """Judge that without properties the best mechanisms are all derivable (Ghosh et al.)."""
+    settings = [(loss, n) for loss in ("L1", "L2", "L0_1") for n in setting.pick((4, 7), (3, 4, 5, 7, 10))]
     alphas = fractions(["1/2", "62/100", "9/10"])
-    made = [derivable(designed(n, alpha, (), loss), alpha=alpha).holds for loss, n in tried for alpha in alphas]
+    holds = [derivable(designed(n, alpha, (), loss), alpha=alpha).holds for loss, n in settings for alpha in alphas]
     return Claim(
         "section II-B: unconstrained optima are derivable", "[C] sections II-B and IV-D, after Ghosh et al.",
         "GM is the basis of the best mechanisms without properties: they can be derived from it.",
-        f"True of {sum(made)} of {len(made)} best mechanisms (L1, L2 and L0_1).",
-        judged(all(made)),
+        f"True of {sum(holds)} of {len(holds)} best mechanisms (L1, L2 and L0_1).",
+        judge(all(holds)),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What fairness costs: EM beside GM, and beside the exponential mechanism ([C] sections I and IV-C)."""
+"""The cost of fairness: EM compared with GM, and with the exponential mechanism ([C] sections I and IV-C)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from discreet.plots import beside
 from discreet.utility import cost
 from discreet.wording import listed, rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Row, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .charts import PANEL, lines
 from .named import fractions, rescaled
 from .structure import exponent
 
 
-def beside_geometric(setting: Setting) -> Drawn:
-    """The cost of EM divided by that of GM, and 1 + 1/n."""
+def beside_geometric(setting: Setting) -> ExhibitResult:
+    """Draw the cost of EM divided by that of GM, and 1 + 1/n."""
     alphas = fractions(["1/2", "2/3", "9/10", "99/100"])
     sizes = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, *setting.pick((), (256, 512, 1024)))
     ratio = {
@@ -60,7 +60,7 @@ def beside_geometric(setting: Setting) -> Drawn:
             "mechanisms themselves). n times the excess is "
             + listed([f"{rounded(small[a])} at alpha = {a}" for a in alphas])
             + f" for n = 4, and {listed([rounded(far[a], 4) for a in alphas])} for n = {last}.",
-            judged(below == len(ratio) and same == len(built) and bool(reached), corrected=min(small.values()) < 0.9),
+            judge(below == len(ratio) and same == len(built) and bool(reached), corrected=min(small.values()) < 0.9),
             "It is an upper bound, and exact in the limit a^(n/2) -> 0. For small n and alpha near 1 fairness costs "
             "much less than 1/n.",
         ),
@@ -68,7 +68,7 @@ def beside_geometric(setting: Setting) -> Drawn:
             "the cost of fairness is small", place,
             "The extra cost of fairness is negligible already for moderate n.",
             f"At n = 16 EM costs at most {rounded(100 * moderate)}% more than GM.",
-            judged(True, vague=True),
+            judge(True, vague=True),
             "“Negligible” and “moderate” have no number.",
         ),
     )  # fmt: skip
@@ -79,20 +79,20 @@ def beside_geometric(setting: Setting) -> Drawn:
         sentences=("1 is the paper's 1 + 1/n. It is reached where a^(n/2) is small.",), width=440, zero=True,
         logarithmic=True,
     )  # fmt: skip
-    return Drawn({"": chart}, {"": rows}, claims)
+    return ExhibitResult({"": chart}, {"": rows}, claims)
 
 
 # ------------------------------------------------------------------------------------------------ the exponential one
 
 
 def _by_powers(n: int, epsilon: float) -> Mechanism:
-    """The exponential mechanism whose score is the power of EM with its sign turned."""
+    """Return the exponential mechanism whose score is the power of EM with its sign turned."""
     scores = [[-exponent(i, j, n) for j in range(n + 1)] for i in range(n + 1)]
     return exponential(np.array(scores), epsilon=epsilon, sensitivity=1)
 
 
 def _calibrated(n: int, epsilon: float) -> float:
-    """What to ask of the exponential mechanism by distance so that its true epsilon is the given one."""
+    """Return the epsilon to request of the exponential mechanism by distance for a given true epsilon."""
     low, high = epsilon, 2 * epsilon
     for _ in range(30):
         middle = (low + high) / 2
@@ -102,8 +102,8 @@ def _calibrated(n: int, epsilon: float) -> float:
     return low
 
 
-def beside_exponential(setting: Setting) -> Drawn:
-    """Section IV-C: EM against the exponential mechanism with a score of the same form."""
+def beside_exponential(setting: Setting) -> ExhibitResult:
+    """Draw section IV-C: EM against the exponential mechanism with a score of the same form."""
     sizes = (7, 15)
     epsilons = setting.pick((0.1, 0.5, 1.0, 2.0), (0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0))
     names = {
@@ -146,7 +146,7 @@ def beside_exponential(setting: Setting) -> Drawn:
             "factor 2 in its definition.",
             f"The two matrices differ by at most {max(differences):.1e} over {len(differences)} settings (what the "
             "rounding to exact integers moves).",
-            judged(max(differences) < 1e-9),
+            judge(max(differences) < 1e-9),
         ),
         Claim(
             "exponential: considerably weaker", place,
@@ -155,15 +155,15 @@ def beside_exponential(setting: Setting) -> Drawn:
             f"at the same stated epsilon. Its true epsilon is {rounded(min(true))} to {rounded(max(true))} of the "
             f"stated one. Where the two have the same true epsilon, EM is better in {sum(beaten)} of {len(beaten)} "
             f"settings, by a factor of {rounded(min(fairly))} to {rounded(max(fairly))}.",
-            judged(min(gains) > 1.25, corrected=max(true) < 1),
+            judge(min(gains) > 1.25, corrected=max(true) < 1),
             "Much of the difference is that the stated epsilon is not the true one; at the same true epsilon the two "
             "are close. (EM pays for fairness, which the exponential mechanism by distance does not have.)",
         ),
     )  # fmt: skip
-    shown = [names[name] for name in ("EM", "calibrated", "distance", "powers")]
+    series = [names[name] for name in ("EM", "calibrated", "distance", "powers")]
     charts = [
         lines(
-            [row for row in rows if row["n"] == n and row["name"] in shown], shown, x="epsilon", y="cost",
+            [row for row in rows if row["n"] == n and row["name"] in series], series, x="epsilon", y="cost",
             x_title="epsilon", y_title="L0 cost (guessing = 1)", title=f"n = {n}", width=PANEL + 40,
         )
         for n in sizes
@@ -173,7 +173,7 @@ def beside_exponential(setting: Setting) -> Drawn:
         "The factor 2 of its definition halves the epsilon that is used with the score of EM. With a score of the "
         "distance the true epsilon is between half and all of the stated one.",
     )  # fmt: skip
-    return Drawn({"": chart}, {"": rows}, claims, (
+    return ExhibitResult({"": chart}, {"": rows}, claims, (
         "The paper names the score only as similar in form to (16): both -|i - j| and the power of (16) are tried.",
         f"n = {listed([str(n) for n in sizes])}; the paper's example has n = 7.",
     ))  # fmt: skip

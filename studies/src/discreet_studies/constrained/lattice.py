@@ -17,8 +17,8 @@ from discreet.optimise.design.designing import design
 from discreet.properties import PROPERTIES
 from discreet.wording import listed, plural
 
-from ..claims import Claim, judged
-from ..study import Drawn, Row, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .charts import grid
 from .named import SEVEN, designed, fractions, named
@@ -31,8 +31,8 @@ CLOSE = 1e-9
 
 
 @lru_cache(maxsize=4096)
-def follows(given: tuple[str, ...], code: str, n: int, alpha: Fraction) -> bool:
-    """Whether every alpha-private mechanism on 0..n with the given properties has another one.
+def follows(premises: tuple[str, ...], code: str, n: int, alpha: Fraction) -> bool:
+    """Return True if every alpha-private mechanism on 0..n with the given properties has another one.
 
     A linear program for each row of the property: the least value of its left side over all mechanisms with the given
     ones. It follows where no row can be violated; the first that can ends the search, and its optimum is a mechanism
@@ -43,12 +43,12 @@ def follows(given: tuple[str, ...], code: str, n: int, alpha: Fraction) -> bool:
     size = n + 1
     for places in rows.places.tolist():
         for sign in signs:
-            left = np.zeros(size * size, dtype=np.int64)
-            np.add.at(left, places, sign * rows.coefficients)
-            objective = losses.matrix(left.reshape(size, size))
-            found = design(n, alpha=alpha, loss=objective, properties=given)
+            side = np.zeros(size * size, dtype=np.int64)
+            np.add.at(side, places, sign * rows.coefficients)
+            objective = losses.matrix(side.reshape(size, size))
+            optimum = design(n, alpha=alpha, loss=objective, properties=premises)
             right = sign * rows.right / size
-            if cost_of(found) < right or found.certificate.details["least"] < float(right) - CLOSE:
+            if cost_of(optimum) < right or optimum.certificate.details["least"] < float(right) - CLOSE:
                 return False
     return True
 
@@ -57,18 +57,18 @@ def follows(given: tuple[str, ...], code: str, n: int, alpha: Fraction) -> bool:
 class Implication:
     """What the paper says follows."""
 
-    given: tuple[str, ...]
+    premises: tuple[str, ...]
     code: str
 
     @property
     def words(self) -> str:
-        return f"{' and '.join(self.given)} imply {self.code}" if len(self.given) > 1 else (
-            f"{self.given[0]} implies {self.code}"
+        return f"{' and '.join(self.premises)} imply {self.code}" if len(self.premises) > 1 else (
+            f"{self.premises[0]} implies {self.code}"
         )  # fmt: skip
 
 
 #: [C] section IV-A.
-STATED = (
+IMPLICATIONS = (
     Implication(("RM",), "RH"),
     Implication(("CM",), "CH"),
     Implication(("CH",), "WH"),
@@ -77,19 +77,19 @@ STATED = (
 )
 
 
-def implications(setting: Setting) -> Drawn:
-    """Section IV-A: the lattice of the properties, by a linear program for each pair."""
+def implications(setting: Setting) -> ExhibitResult:
+    """Draw section IV-A: the lattice of the properties, by a linear program for each pair."""
     sizes, alphas = setting.pick((2, 3), (2, 3, 4, 5)), fractions(setting.pick(["9/10"], ["1/3", "2/3", "9/10"]))
     settings = [(n, alpha) for n in sizes for alpha in alphas]
     rows: list[Row] = []
-    for given in setting.progress([(code,) for code in SEVEN] + [("F", "RH"), ("F", "CH")], "implications"):
+    for premises in setting.progress([(code,) for code in SEVEN] + [("F", "RH"), ("F", "CH")], "implications"):
         for code in SEVEN:
-            if code in given:
+            if code in premises:
                 continue
-            number = sum(follows(given, code, n, alpha) for n, alpha in settings)
+            number = sum(follows(premises, code, n, alpha) for n, alpha in settings)
             rows.append(
                 {
-                    "given": " + ".join(given), "property": code, "follows_in": number, "settings": len(settings),
+                    "given": " + ".join(premises), "property": code, "follows_in": number, "settings": len(settings),
                     "text": "yes" if number == len(settings) else "no" if number == 0 else f"{number}/{len(settings)}",
                     "share": significant(Fraction(number, len(settings))),
                 }
@@ -102,20 +102,20 @@ def implications(setting: Setting) -> Drawn:
             "[C] section IV-A",
             f"{one.words[0].upper()}{one.words[1:]}.",
             "No private mechanism has the one without the other in "
-            f"{sum(follows(one.given, one.code, n, alpha) for n, alpha in settings)} of "
+            f"{sum(follows(one.premises, one.code, n, alpha) for n, alpha in settings)} of "
             f"{plural(len(settings), 'setting')} ({where}), by linear programs in exact arithmetic.",
-            judged((" + ".join(one.given), one.code) in always),
+            judge((" + ".join(one.premises), one.code) in always),
         )
-        for one in STATED
+        for one in IMPLICATIONS
     ]
     converses = [("RH", "RM"), ("CH", "CM"), ("WH", "CH")]
-    found = {pair: sum(follows((pair[0],), pair[1], n, alpha) for n, alpha in settings) for pair in converses}
+    counts = {pair: sum(follows((pair[0],), pair[1], n, alpha) for n, alpha in settings) for pair in converses}
     claims.append(
         Claim(
             "section IV-A: not the other way round", "[C] section IV-A",
             "The monotone properties are stronger than the honest ones, and CH is stronger than WH: no converse holds.",
-            "; ".join(f"{a} implies {b} in {found[a, b]} of {len(settings)} settings" for a, b in converses) + ".",
-            judged(not any(found.values())),
+            "; ".join(f"{a} implies {b} in {counts[a, b]} of {len(settings)} settings" for a, b in converses) + ".",
+            judge(not any(counts.values())),
         )
     )  # fmt: skip
     claims += [_independence(), _no_gaps(setting)]
@@ -126,11 +126,11 @@ def implications(setting: Setting) -> Drawn:
         sentences=(f"For alpha-private mechanisms, {where}: yes where it follows in all of them. RM gives RH; CM gives "
                    "CH, and CH gives WH; fairness joins rows and columns.",),
     )  # fmt: skip
-    return Drawn({"": chart}, {"": rows}, tuple(claims))
+    return ExhibitResult({"": chart}, {"": rows}, tuple(claims))
 
 
 def _independence() -> Claim:
-    """Row monotone without privacy, private without being row monotone."""
+    """Judge the pair of examples: row monotone without privacy, private without being row monotone."""
     alpha = Fraction(9, 10)
     private = design(2, alpha=alpha, loss=losses.matrix([[0, 0, 0], [0, 0, -1], [0, 0, 1]]))
     looser = geometric(2, alpha=Fraction(1, 2))
@@ -141,12 +141,12 @@ def _independence() -> Claim:
         "Row monotonicity and privacy are independent: each can be had without the other.",
         f"At alpha = 9/10 and n = 2 there is a private mechanism that is {'not ' if first else ''}row monotone, and "
         f"GM for alpha = 1/2 is {'' if second else 'not '}row monotone with a ratio of {ratio}, not 10/9.",
-        judged(first and second and ratio is not None and ratio > 1 / alpha),
+        judge(first and second and ratio is not None and ratio > 1 / alpha),
     )  # fmt: skip
 
 
 def _no_gaps(setting: Setting) -> Claim:
-    """Fairness, column honesty and weak honesty prevent gaps, whatever the loss."""
+    """Judge that fairness, column honesty and weak honesty prevent gaps under every loss."""
     tried = [
         (loss, n, code)
         for loss in ("L1", "L2", "L0_1")
@@ -161,7 +161,7 @@ def _no_gaps(setting: Setting) -> Claim:
         "Fairness, column honesty and weak honesty each prevent gaps.",
         f"Of {len(tried)} designs at alpha = 9/10 (L1, L2 and L0_1; F, CH or WH) {sum(without)} have no gap; without a "
         f"property {sum(bare.values())} of {len(bare)} have none.",
-        judged(all(without) and not any(bare.values())),
+        judge(all(without) and not any(bare.values())),
     )  # fmt: skip
 
 
@@ -179,8 +179,8 @@ PRINTED = {
 COLUMNS = {"GM": "GM", "WM (WH)": "WH", "WM (WH, RM, CM)": "WM", "EM": "EM", "UM": "UM"}
 
 
-def table_of_properties(setting: Setting) -> Drawn:
-    """Figure 6: which of the named mechanisms has which property, for many n and alpha."""
+def table_of_properties(setting: Setting) -> ExhibitResult:
+    """Draw figure 6: which of the named mechanisms has which property, for many n and alpha."""
     sizes = setting.pick(range(1, 7), range(1, 17))
     alphas = fractions(["1/4", "1/2", "2/3", "3/4", "9/10", "10/11", "99/100"])
     settings = [(n, alpha) for n in sizes for alpha in alphas]
@@ -208,12 +208,12 @@ def table_of_properties(setting: Setting) -> Drawn:
                    "settings, checked exactly. The paper says all, none or it depends.",),
         step=(118, 30),
     )  # fmt: skip
-    chosen = (
+    choices = (
         "The paper uses WM for two things: the answer to weak honesty alone (figures 6 and 7) and to WH, RM and CM "
         "(section V). Both are checked.",
         "Several mechanisms can be best under WH alone; the one made here is row monotone where one of them is.",
     )
-    return Drawn({"": chart}, {"": rows}, tuple(claims), chosen)
+    return ExhibitResult({"": chart}, {"": rows}, tuple(claims), choices)
 
 
 def _in_words(number: int, of: int) -> str:
@@ -223,7 +223,7 @@ def _in_words(number: int, of: int) -> str:
 def _row_of_figure_6(
     name: str, held: dict[tuple[str, str], list[tuple[int, Fraction]]], settings: list[tuple[int, Fraction]]
 ) -> Claim:
-    """One column of the figure: right, right but for n = 1, or wrong."""
+    """Judge one column of the figure: right, right but for n = 1, or wrong."""
     printed = PRINTED[name[:2]]
 
     def agrees(code: str, counts: Callable[[int], bool]) -> bool:
@@ -243,7 +243,7 @@ def _row_of_figure_6(
         f"figure 6: {name}", "[C] figure 6",
         f"{name}: " + ", ".join(f"{code} {_MARK[mark]}" for code, mark in printed.items()) + ".",
         f"Of {len(settings)} settings: {counts}.",
-        judged(not wrong_beyond, corrected=bool(wrong)),
+        judge(not wrong_beyond, corrected=bool(wrong)),
         why,
     )  # fmt: skip
 

@@ -34,7 +34,7 @@ IN_WORDS = {
 
 
 def fractions(texts: Iterable[str]) -> tuple[Fraction, ...]:
-    """Alphas as the paper writes them, exactly.
+    """Return alphas as the paper writes them, exactly.
 
     >>> fractions(["10/11", "0.76"])
     (Fraction(10, 11), Fraction(19, 25))
@@ -44,12 +44,12 @@ def fractions(texts: Iterable[str]) -> tuple[Fraction, ...]:
 
 @lru_cache(maxsize=8192)
 def designed(n: int, alpha: Fraction, codes: tuple[str, ...] = (), loss: str = "L0") -> Mechanism:
-    """The best mechanism with these properties, made once."""
+    """Return the best mechanism with these properties, made once."""
     return design(n, alpha=alpha, loss=loss, properties=codes)
 
 
 def named(name: str, n: int, alpha: Fraction) -> Mechanism:
-    """A mechanism by the paper's letters; "WH" is the answer to weak honesty alone, "WM" that of section V-A."""
+    """Return a mechanism by the paper's letters; "WH" is the answer to weak honesty alone, "WM" that of section V-A."""
     match name:
         case "GM":
             return geometric(n, alpha=alpha)
@@ -64,22 +64,22 @@ def named(name: str, n: int, alpha: Fraction) -> Mechanism:
 
 
 def entry(mechanism: Mechanism, truth: int, report: int) -> Fraction:
-    """A probability of an exact mechanism."""
+    """Return a probability of an exact mechanism."""
     return Fraction(mechanism.probability(truth, report))
 
 
 def rescaled(mechanism: Mechanism) -> Fraction:
-    """The L0 cost as [C] (1) scales it: guessing costs 1."""
+    """Return the L0 cost as [C] (1) scales it: guessing costs 1."""
     return utility.cost(mechanism, "L0", exact=True, rescaled=True)
 
 
 def raw(mechanism: Mechanism) -> Fraction:
-    """The L0 cost itself: the probability of a wrong report, all truths alike."""
+    """Return the L0 cost itself: the probability of a wrong report, all truths alike."""
     return utility.cost(mechanism, "L0", exact=True)
 
 
 def weakly_honest_from(alpha: Fraction) -> Fraction:
-    """The n from which GM is weakly honest, [C] lemma 2: 2a/(1-a)."""
+    """Return the n from which GM is weakly honest, [C] lemma 2: 2a/(1-a)."""
     return 2 * alpha / (1 - alpha)
 
 
@@ -98,9 +98,9 @@ class ProgramAnswer:
 
 @lru_cache(maxsize=8192)
 def solved(n: int, alpha: Fraction, codes: tuple[str, ...] = (), loss: str = "L0") -> ProgramAnswer:
-    """The linear program's answer, also where a theorem knows it: theorems are judged by it."""
-    request, stated = read_request(
+    """Return the linear program's answer, also where a theorem knows it: theorems are judged by it."""
+    request, program = read_request(
         n, alpha=alpha, epsilon=None, delta=0, loss=loss, properties=codes, prior=None, worst_case=False
     )
-    found = search(request, stated)
-    return ProgramAnswer(exact_cost(found.proved.table, request), found.bound)
+    answer = search(request, program)
+    return ProgramAnswer(exact_cost(answer.certified.table, request), answer.bound)

@@ -19,9 +19,9 @@ from discreet.properties import Property, Rows
 from discreet.utility import cost
 from discreet.wording import listed
 
-from ..claims import Claim, judged
+from ..claims import Claim, judge
 from ..laws import binomial
-from ..study import Drawn, Row, Setting
+from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .choosing import REQUESTS
 from .named import entry, fractions, named, raw, solved
@@ -35,7 +35,7 @@ SIZE = 6
 # ------------------------------------------------------------------------------------------------ L1 and L2
 
 
-def draw_l1_l2(setting: Setting) -> Drawn:
+def draw_l1_l2(setting: Setting) -> ExhibitResult:
     """The costs of all 128 sets of properties under L0, L1 and L2."""
     alphas = fractions(setting.pick(["9/10"], ["2/3", "9/10", "10/11"]))
     kinds = ("L0", "L1", "L2")
@@ -59,10 +59,10 @@ def draw_l1_l2(setting: Setting) -> Drawn:
         "The next direction is a deeper study of the properties under L1 or L2.",
         f"At n = {SIZE} the 128 sets of properties have so many different costs, as fractions: {said}. No program's "
         f"bound is more than {max(gap, 1e-15):.0e} below its cost.",
-        judged(all(number > 4 for (loss, _), number in distinct.items() if loss != "L0"), corrected=True),
+        judge(all(number > 4 for (loss, _), number in distinct.items() if loss != "L0"), corrected=True),
         "Left open in the paper, answered here: the few mechanisms that suffice under L0 do not under L1 or L2.",
     )  # fmt: skip
-    return Drawn({}, {"": rows}, (claim,))
+    return ExhibitResult({}, {"": rows}, (claim,))
 
 
 # ------------------------------------------------------------------------------------------------ along columns
@@ -85,7 +85,7 @@ def along_columns(alpha: Fraction) -> Property:
     return Property("CP", "column private", "Neighbouring reports are nearly as likely, for every truth.", _PLACE, rows)
 
 
-def draw_column_privacy(setting: Setting) -> Drawn:
+def draw_column_privacy(setting: Setting) -> ExhibitResult:
     """Which named mechanisms have privacy along columns, and what it costs."""
     sizes = setting.pick((2, 3, 4, 7, 8), range(2, 25))
     alphas = fractions(["1/2", "2/3", "9/10", "10/11"])
@@ -115,10 +115,10 @@ def draw_column_privacy(setting: Setting) -> Drawn:
         f"Of {settings} settings EM has it already in {having['EM']}, UM in {having['UM']}, the best weakly honest "
         f"mechanism in {having['WH']} and GM in {having['GM']}, exactly. Its least L0 cost lies between those of GM "
         f"and EM in {sum(ordered)} of {len(rows)} programs, and with fairness it is that of EM in {sum(as_fair)}.",
-        judged(having["EM"] == settings and all(ordered) and all(as_fair), corrected=True),
+        judge(having["EM"] == settings and all(ordered) and all(as_fair), corrected=True),
         "Left open in the paper, answered here: beside fairness it costs nothing.",
     )  # fmt: skip
-    return Drawn({}, {"": rows}, (claim,))
+    return ExhibitResult({}, {"": rows}, (claim,))
 
 
 # ------------------------------------------------------------------------------------------------ range queries
@@ -152,7 +152,7 @@ def _mean_cost(mechanism: Mechanism, loss: Loss) -> Fraction:
     return cost(mechanism, loss, exact=True)
 
 
-def draw_ranges(setting: Setting) -> Drawn:
+def draw_ranges(setting: Setting) -> ExhibitResult:
     """Is the count in a range? And sums of the counts of a range of groups."""
     sizes, alphas = setting.pick((4, 8), (2, 4, 6, 8, 12)), fractions(["2/3", "9/10", "10/11"])
     tables = [
@@ -184,11 +184,11 @@ def draw_ranges(setting: Setting) -> Drawn:
         f"{len(tables)} n). The tailored mechanism is wrong {100 * min(gains):.2g}% to {100 * max(gains):.2g}% less "
         f"often than the best of GM, WM, EM and UM in {len(gains)} settings, and never reports some values in "
         f"{sum(gaps)}.",
-        judged(all(tables) and min(gains) >= 0, corrected=True),
+        judge(all(tables) and min(gains) >= 0, corrected=True),
         "Left open in the paper, answered here for one count; it has the gaps that the properties are there to "
         "prevent.",
     )  # fmt: skip
-    return Drawn({}, {"": rows, "sums": sums}, (claim, sum_claim))
+    return ExhibitResult({}, {"": rows, "sums": sums}, (claim, sum_claim))
 
 
 def _sums() -> tuple[list[Row], Claim]:
@@ -224,7 +224,7 @@ def _sums() -> tuple[list[Row], Claim]:
         "private and without bias, has the smaller root mean square error from "
         + listed([f"{k} groups ({name})" for name, k in crossing.items()], "and")
         + " on, exactly.",
-        judged(all(k > 1 for k in crossing.values())),
+        judge(all(k > 1 for k in crossing.values())),
         "For few groups truncated reports are nearer; for many their bias decides.",
     )  # fmt: skip
     return rows, claim

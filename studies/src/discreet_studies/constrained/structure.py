@@ -13,8 +13,8 @@ from discreet.mechanisms.geometric import geometric
 from discreet.plots import heatmap
 from discreet.wording import listed, rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Row, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .charts import grid
 from .named import designed, entry, fractions, rescaled, solved
@@ -48,8 +48,8 @@ class GeometricCheck:
     cost_is_the_programs: bool | None
 
 
-def geometric_structure(setting: Setting) -> Drawn:
-    """Figure 3: the entries of GM, that it is the only best mechanism under L0, and what it costs."""
+def geometric_structure(setting: Setting) -> ExhibitResult:
+    """Draw figure 3: the entries of GM, that it is the only best mechanism under L0, and what it costs."""
     rows: list[GeometricCheck] = []
     solved_sizes = range(1, setting.pick(6, 13))
     for n in setting.progress(_sizes(setting), "structure of GM"):
@@ -76,7 +76,7 @@ def geometric_structure(setting: Setting) -> Drawn:
     settings = f"{len(rows)} settings (n = 1 to {_sizes(setting)[-1]}, {len(ALPHAS)} alphas from 1/10 to 99/100)"
     compared = [row for row in rows if row.cost_is_the_programs is not None]
     printed, only = sum(row.as_printed for row in rows), sum(row.only_best for row in rows)
-    stated = sum(row.cost_as_stated for row in rows)
+    total = sum(row.cost_as_stated for row in rows)
     symmetric, monotone = sum(row.symmetric for row in rows), sum(row.row_monotone for row in rows)
 
     claims = (
@@ -85,7 +85,7 @@ def geometric_structure(setting: Setting) -> Drawn:
             "Reports 0 and n have probability x a^d, all others y a^d, with x = 1/(1+a), y = (1-a)/(1+a) and d the "
             "distance from the truth.",
             f"Equal as fractions in {printed} of {settings}.",
-            judged(printed == len(rows)),
+            judge(printed == len(rows)),
         ),
         Claim(
             "theorem 3: the only best mechanism", "[C] theorem 3",
@@ -94,25 +94,25 @@ def geometric_structure(setting: Setting) -> Drawn:
             "with a positive diagonal, so a private mechanism whose diagonal has the same sum has the same diagonal, "
             "and then the same entries. The linear program, solved without closed forms, has the cost of GM in "
             f"{sum(bool(row.cost_is_the_programs) for row in compared)} of {len(compared)} settings.",
-            judged(only == len(rows) and all(row.cost_is_the_programs for row in compared)),
+            judge(only == len(rows) and all(row.cost_is_the_programs for row in compared)),
         ),
         Claim(
             "section IV-B: the cost of GM", "[C] section IV-B",
             "The rescaled L0 cost of GM is 2a/(1+a), whatever n.",
-            f"Equal as fractions in {stated} of {settings}.",
-            judged(stated == len(rows)),
+            f"Equal as fractions in {total} of {settings}.",
+            judge(total == len(rows)),
         ),
         Claim(
             "section IV-B: symmetric and row monotone", "[C] section IV-B",
             "GM is always symmetric and row monotone.",
             f"Symmetric in {symmetric} and row monotone in {monotone} of {settings}.",
-            judged(symmetric == monotone == len(rows)),
+            judge(symmetric == monotone == len(rows)),
         ),
     )  # fmt: skip
     chart = heatmap(
         geometric(7, alpha="3/4"), False, "GM falls by the same factor in every step, but piles up at the ends"
     )
-    return Drawn(
+    return ExhibitResult(
         {"": chart},
         {"": [asdict(row) for row in rows]},
         claims,
@@ -121,12 +121,12 @@ def geometric_structure(setting: Setting) -> Drawn:
 
 
 def _inner(mechanism: Mechanism, n: int, alpha: Fraction) -> Fraction:
-    """The diagonal entry y inside; for n = 1 there is none, and the formula stands in."""
+    """Return the inner diagonal entry y; for n = 1, which has none, return the formula's value."""
     return entry(mechanism, 1, 1) if n > 1 else (1 - alpha) / (1 + alpha)
 
 
 def _as_printed(mechanism: Mechanism, n: int, alpha: Fraction) -> bool:
-    """Whether every entry is that of figure 3."""
+    """Return True if every entry is that of figure 3."""
     x, y = 1 / (1 + alpha), (1 - alpha) / (1 + alpha)
     return all(
         mechanism.probability(i, j) == (x if j in (0, n) else y) * alpha ** abs(i - j)
@@ -136,7 +136,7 @@ def _as_printed(mechanism: Mechanism, n: int, alpha: Fraction) -> bool:
 
 
 def is_the_only_best(mechanism: Mechanism, n: int, alpha: Fraction) -> bool:
-    """Whether the conditions of a proof hold that no other private mechanism has as large a diagonal.
+    """Return True if the conditions of a proof hold that no other private mechanism has as large a diagonal.
 
     Privacy gives P[i, j] >= a^|i-j| P[j, j] for any private P, so its diagonal d has K d <= 1, K[i, j] = a^|i-j|. If GM
     has G[i, j] = a^|i-j| g[j] with g > 0, then K g = 1, and sum d = (K g)'d = g'(K d) <= sum g, with equality only
@@ -152,7 +152,7 @@ def is_the_only_best(mechanism: Mechanism, n: int, alpha: Fraction) -> bool:
 
 
 def exponent(truth: int, report: int, n: int) -> int:
-    """The power of alpha in EM as [C] (16) prints it: what the mechanism is held to.
+    """Return the power of alpha in EM as [C] (16) prints it: what the mechanism is held to.
 
     >>> [exponent(0, report, 7) for report in range(8)]
     [0, 1, 1, 2, 2, 3, 3, 4]
@@ -162,7 +162,7 @@ def exponent(truth: int, report: int, n: int) -> int:
 
 
 def printed_diagonal(n: int, alpha: Fraction) -> float:
-    """y as [C] (15) prints it, for even and odd n alike."""
+    """Return y as [C] (15) prints it, for even and odd n alike."""
     a = float(alpha)
     power = math.pow(a, n / 2 + 1)
     return (1 - a) / (1 + a - 2 * power)
@@ -192,7 +192,7 @@ class FairCheck:
 
 
 def is_printed_diagonal(y: Fraction, n: int, alpha: Fraction) -> bool:
-    """Whether a diagonal entry is exactly what [C] (15) says; squared, so that odd n need no root.
+    """Return True if a diagonal entry is exactly what [C] (15) says; squared, so that odd n need no root.
 
     >>> is_printed_diagonal(Fraction(1, 2), 2, Fraction(1, 2)), is_printed_diagonal(Fraction(2, 3), 1, Fraction(1, 2))
     (True, False)
@@ -200,8 +200,8 @@ def is_printed_diagonal(y: Fraction, n: int, alpha: Fraction) -> bool:
     return ((1 + alpha - (1 - alpha) / y) / 2) ** 2 == alpha ** (n + 2)
 
 
-def fair_structure(setting: Setting) -> Drawn:
-    """Figure 4: the entries of EM, that it has all seven properties, and that no fair mechanism is better."""
+def fair_structure(setting: Setting) -> ExhibitResult:
+    """Draw figure 4: the entries of EM, that it has all seven properties, and that no fair mechanism is better."""
     rows: list[FairCheck] = []
     solved_sizes = range(2, setting.pick(6, 13))
     for n in setting.progress(_sizes(setting), "structure of EM"):
@@ -245,14 +245,14 @@ def fair_structure(setting: Setting) -> Drawn:
             "Every column of EM holds the same powers of alpha in another order, and neighbours in a row differ by at "
             "most one power.",
             f"True for every n from 1 to {_sizes(setting)[-1]}; the entries are those of (16) in {settings}.",
-            judged(all(row.as_printed and row.permuted and row.private and row.largest_step <= 1 for row in rows)),
+            judge(all(row.as_printed and row.permuted and row.private and row.largest_step <= 1 for row in rows)),
         ),
         Claim(
             "(15): the diagonal of EM", "[C] (15) and (16), lemma 4",
             "The diagonal of EM, and the largest of any fair mechanism, is y = (1-a)/(1+a-2a^(n/2+1)).",
             f"Right for {right['even']} of {len(even)} settings with even n and for {right['odd']} of {len(odd)} with "
             f"odd n. With the printed y at n = 7, alpha = 10/11 the probabilities of a row add up to {excess:.5f}.",
-            judged(
+            judge(
                 right["even"] == len(even) and all(row.y_is_the_bound for row in rows),
                 corrected=right["odd"] < len(odd),
             ),
@@ -265,7 +265,7 @@ def fair_structure(setting: Setting) -> Drawn:
             f"All seven, checked exactly, in {sum(row.all_seven for row in rows)} of {settings}; the linear "
             "program with F, solved without closed forms, has the cost of EM in "
             f"{sum(bool(row.cost_is_the_programs) for row in compared)} of {len(compared)}.",
-            judged(
+            judge(
                 all(row.all_seven and row.cost_as_stated for row in rows)
                 and all(row.cost_is_the_programs for row in compared)
             ),
@@ -276,7 +276,7 @@ def fair_structure(setting: Setting) -> Drawn:
             f"For n from 2 on, larger inside and smaller at the corners in "
             f"{sum(row.larger_inside and row.smaller_at_ends for row in rows if row.n > 1)} of "
             f"{sum(row.n > 1 for row in rows)} settings.",
-            judged(all(row.larger_inside and row.smaller_at_ends for row in rows)),
+            judge(all(row.larger_inside and row.smaller_at_ends for row in rows)),
         ),
         _large_n(setting),
         Claim(
@@ -284,7 +284,7 @@ def fair_structure(setting: Setting) -> Drawn:
             "No fair mechanism has all its privacy inequalities tight.",
             f"It would be y a^|i-j|; its row sums differ for every n from 2 to {_sizes(setting)[-1]} and every alpha, "
             "so no y makes all of them 1.",
-            judged(
+            judge(
                 all(
                     len({sum(a ** abs(i - j) for j in range(n + 1)) for i in range(n + 1)}) > 1
                     for n in _sizes(setting)
@@ -307,7 +307,7 @@ def fair_structure(setting: Setting) -> Drawn:
                    "grows with every step, beyond the nearer end of the range with every other.",),
         step=(54, 34),
     )  # fmt: skip
-    return Drawn({"": chart}, {"": [asdict(row) for row in rows], "entries": cells}, claims)
+    return ExhibitResult({"": chart}, {"": [asdict(row) for row in rows], "entries": cells}, claims)
 
 
 def _power(power: int) -> str:
@@ -322,7 +322,7 @@ def _is_printed_fair(mechanism: Mechanism, n: int, alpha: Fraction) -> bool:
 
 
 def _largest_step(n: int) -> int:
-    """How much the power changes at most between neighbouring truths."""
+    """Return how much the power changes at most between neighbouring truths."""
     return max(abs(exponent(i, j, n) - exponent(i + 1, j, n)) for i in range(n) for j in range(n + 1))
 
 
@@ -331,7 +331,7 @@ def _has_permuted_rows(n: int) -> bool:
 
 
 def _large_n(setting: Setting) -> Claim:
-    """For large n the diagonal of EM is about that of GM inside."""
+    """Judge that for large n the diagonal of EM is about that of GM inside."""
     sizes = (10, 40, setting.pick(80, 160))
     alphas = fractions(["1/2", "3/4", "9/10"])
     limit = {a: (1 - a) / (1 + a) for a in alphas}
@@ -342,5 +342,5 @@ def _large_n(setting: Setting) -> Claim:
         "It is larger by at most "
         + listed([f"{rounded(100 * off[n])}% at n = {n}" for n in sizes])
         + " for alphas 1/2, 3/4 and 9/10.",
-        judged(off[sizes[0]] > off[sizes[1]] > off[sizes[2]] and off[sizes[2]] < 0.05),
+        judge(off[sizes[0]] > off[sizes[1]] > off[sizes[2]] and off[sizes[2]] < 0.05),
     )  # fmt: skip

@@ -16,8 +16,8 @@ from discreet.plots.chart import INK, PALETTE, SHAPES, Chart, Spec, finish
 from discreet.utility import cost
 from discreet.wording import plural, rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Setting
 from ..tables import significant
 from .named import SEVEN, designed, fractions, rescaled, solved, weakly_honest_from
 
@@ -54,8 +54,8 @@ class LemmaCheck:
         return "WH and CM" if self.column_monotone else "WH" if self.weakly_honest else "neither"
 
 
-def statements(setting: Setting) -> Drawn:
-    """Lemmas 1 to 3, theorems 1 and 2, randomised response and the uniform mechanism."""
+def statements(setting: Setting) -> ExhibitResult:
+    """Draw lemmas 1 to 3, theorems 1 and 2, randomised response and the uniform mechanism."""
     sizes = range(1, setting.pick(13, 41))
     rows: list[LemmaCheck] = []
     for n in setting.progress(sizes, "lemmas 2 and 3"):
@@ -95,17 +95,17 @@ def statements(setting: Setting) -> Drawn:
         _randomised_response(),
         _uniform(sizes),
     )
-    return Drawn({"": _regions(rows)}, {"": [asdict(row) for row in rows]}, claims)
+    return ExhibitResult({"": _regions(rows)}, {"": [asdict(row) for row in rows]}, claims)
 
 
 def _lemma(rows: list[LemmaCheck], number: str, statement: str, wrong: list[LemmaCheck]) -> Claim:
-    """Lemma 2 or 3, and where an exact check says otherwise."""
+    """Judge lemma 2 or 3, and where an exact check says otherwise."""
     beyond = [row for row in wrong if row.n != 1]
     return Claim(
         f"lemma {number}", f"[C] lemma {number}", statement,
         f"Right in {len(rows) - len(wrong)} of {len(rows)} settings, checked exactly; of the {len(wrong)} others "
         f"{len(wrong) - len(beyond)} have n = 1.",
-        judged(not beyond, corrected=bool(wrong)),
+        judge(not beyond, corrected=bool(wrong)),
         "It holds for n >= 2. For n = 1 GM is randomised response and has all seven properties for every alpha: there "
         "is no entry inside."
         if wrong
@@ -114,7 +114,7 @@ def _lemma(rows: list[LemmaCheck], number: str, statement: str, wrong: list[Lemm
 
 
 def _proof_of_lemma_3() -> Claim:
-    """The inequality that the proof asks for is the wrong way round."""
+    """Judge that the inequality in the proof is the wrong way round."""
     tried = {alpha: geometric(4, alpha=alpha) for alpha in ALPHAS}
     printed = [alpha for alpha, m in tried.items() if m.probability(1, 1) <= m.probability(1, 0)]
     turned = [alpha for alpha, m in tried.items() if m.probability(1, 1) >= m.probability(1, 0)]
@@ -125,7 +125,7 @@ def _proof_of_lemma_3() -> Claim:
         f"Of {len(tried)} alphas (n = 4), GM is column monotone for {len(monotone)}; the printed inequality holds for "
         f"{len(printed)}, the turned one for {len(turned)}"
         f"{', the same ones' if turned == monotone else ', others'}.",
-        judged(printed == monotone),
+        judge(printed == monotone),
         "" if printed == monotone else "The inequality is reversed: Pr[1|1] >= Pr[0|1], y >= a x, gives alpha <= 1/2. "
         "The lemma itself is right.",
     )  # fmt: skip
@@ -137,12 +137,12 @@ def _honest_like_monotone(rows: list[LemmaCheck]) -> Claim:
         "section IV-B: column honesty of GM", "[C] sections IV-B and IV-D",
         "GM has the column properties together: for alpha <= 1/2.",
         f"Column honest exactly where it is column monotone in {same} of {len(rows)} settings.",
-        judged(same == len(rows)),
+        judge(same == len(rows)),
     )  # fmt: skip
 
 
 def _lemma_1(setting: Setting) -> Claim:
-    """Fair: one mechanism for all weights under L0, not under L1."""
+    """Judge that the fair mechanism is the best for all weights under L0, not under L1."""
     alpha = Fraction(3, 4)
     tried = [(n, loss) for loss in ("L0", "L1", "L2") for n in setting.pick((3, 4), (2, 3, 4, 5, 6))]
     extra = {}
@@ -157,7 +157,7 @@ def _lemma_1(setting: Setting) -> Claim:
         f"At alpha = 3/4, the fair mechanism that is best for equal weights costs {rounded(100 * wrong['L0'])}% more "
         f"than the best for weights that halve at each count under L0, and up to "
         f"{rounded(100 * wrong['L1'])}% more under L1 and {rounded(100 * wrong['L2'])}% under L2.",
-        judged(wrong["L0"] == 0, corrected=wrong["L1"] > 0 and wrong["L2"] > 0),
+        judge(wrong["L0"] == 0, corrected=wrong["L1"] > 0 and wrong["L2"] > 0),
         "True of L0, which the proof uses. It does not carry over to L1 and L2, whose cost is not 1 - y.",
     )  # fmt: skip
 
@@ -166,22 +166,22 @@ def _lemma_1(setting: Setting) -> Claim:
 
 
 def lopsided(n: int, alpha: Fraction, codes: tuple[str, ...]) -> Mechanism:
-    """A mechanism with these properties that is not symmetric: the best under weights that are not."""
+    """Return a mechanism with these properties that is not symmetric: the best under weights that are not."""
     return design(n, alpha=alpha, loss="L1", properties=codes, prior=SKEWED[n])
 
 
 def _theorem_1(setting: Setting) -> Claim:
-    """Symmetrising keeps the properties, and the cost if the weights are symmetric."""
+    """Judge that symmetrising keeps the properties, and the cost if the weights are symmetric."""
     alpha = Fraction(3, 4)
     sets = [(), ("RH",), ("RM",), ("CH",), ("CM",), ("F",), ("WH",), ("RM", "CM", "WH")]
     tried = [(n, codes) for n in setting.pick((3,), (2, 3, 4, 5)) for codes in sets]
-    kept, even, uneven, symmetric = [], [], [], []
+    same, even, uneven, symmetric = [], [], [], []
     for n, codes in tried:
         before = lopsided(n, alpha, codes)
         after = symmetrise(before)
         held_before = {code for code, result in check(before).items() if result.holds}
         held_after = {code for code, result in check(after).items() if result.holds}
-        kept.append(held_before <= held_after and after.certificate.epsilon <= before.certificate.epsilon)
+        same.append(held_before <= held_after and after.certificate.epsilon <= before.certificate.epsilon)
         symmetric.append("S" in held_after)
         even.append(cost(before, "L0", exact=True) == cost(after, "L0", exact=True))
         uneven.append(cost(after, "L0", SKEWED[n], exact=True) / cost(before, "L0", SKEWED[n], exact=True) - 1)
@@ -189,16 +189,16 @@ def _theorem_1(setting: Setting) -> Claim:
     return Claim(
         "theorem 1", "[C] theorem 1",
         "Every mechanism can be made symmetric; the symmetric one keeps its properties and its objective value.",
-        f"Of {plural(len(tried), 'mechanism')}, {sum(symmetric)} become symmetric and {sum(kept)} keep every property "
+        f"Of {plural(len(tried), 'mechanism')}, {sum(symmetric)} become symmetric and {sum(same)} keep every property "
         f"and their privacy. The L0 cost stays the same for equal weights in {sum(even)}; for weights that halve at "
         f"each count it changes in {len(moved)}, by up to {rounded(100 * max(map(abs, uneven)))}%.",
-        judged(all(kept) and all(symmetric) and all(even), corrected=bool(moved)),
+        judge(all(same) and all(symmetric) and all(even), corrected=bool(moved)),
         "The objective keeps its value for symmetric weights only; definition 3 allows any weights.",
     )  # fmt: skip
 
 
 def _worst_case() -> Claim:
-    """With max in place of the sum the objective may fall."""
+    """Judge that the objective may fall with max in place of the sum."""
     alpha = Fraction(3, 4)
     before = lopsided(3, alpha, ())
     after = symmetrise(before)
@@ -208,7 +208,7 @@ def _worst_case() -> Claim:
         "Symmetrising keeps the objective value; the operator of definition 3 may be a maximum over truths.",
         f"The largest expected error of any truth goes from {rounded(first, 5)} to {rounded(second, 5)} (n = 3, alpha "
         "= 3/4).",
-        judged(second <= first, corrected=second != first),
+        judge(second <= first, corrected=second != first),
         "A maximum can only fall, and does here; it need not stay the same." if second != first else "",
     )  # fmt: skip
 
@@ -217,30 +217,30 @@ def _worst_case() -> Claim:
 
 
 def _theorem_2(setting: Setting) -> Claim:
-    """Every set of properties can be met, since the uniform mechanism has all of them."""
+    """Judge that every set of properties can be met, since the uniform mechanism has all of them."""
     tried = [(n, alpha) for n in setting.pick((2, 9), (2, 3, 9, 20)) for alpha in fractions(["1/3", "9/10"])]
     having = sum(check(uniform(n)).holds for n, _ in tried)
-    met = sum(check(designed(n, alpha, SEVEN, "L1")).holds for n, alpha in tried)
+    count = sum(check(designed(n, alpha, SEVEN, "L1")).holds for n, alpha in tried)
     return Claim(
         "theorem 2", "[C] theorem 2, definition 5",
         "Every set of the properties can be met, and the best mechanism found by a linear program: the uniform "
         "mechanism has all seven.",
         f"The uniform mechanism has all seven in {having} of {len(tried)} settings; the best under L1 with all seven "
-        f"was found and checked exactly in {met}.",
-        judged(having == met == len(tried)),
+        f"was found and checked exactly in {count}.",
+        judge(having == count == len(tried)),
     )  # fmt: skip
 
 
 def _randomised_response() -> Claim:
-    """n = 1: randomised response is best under every loss, and has all properties."""
+    """Judge that for n = 1 randomised response is best under every loss, and has all properties."""
     alphas = fractions(["1/10", "1/2", "9/10"])
     best, seven = [], []
     for alpha in alphas:
         response = randomized_response(2, alpha=alpha)
         table = [[response.probability(i, j) for j in range(2)] for i in range(2)]
         for loss in ("L0", "L1", "L2"):
-            made = designed(1, alpha, (), loss)
-            same = [[made.probability(i, j) for j in range(2)] for i in range(2)] == table
+            optimum = designed(1, alpha, (), loss)
+            same = [[optimum.probability(i, j) for j in range(2)] for i in range(2)] == table
             best.append(same and solved(1, alpha, (), loss).cost == cost(table, loss, exact=True))
         seven.append(check(geometric(1, alpha=alpha)).holds)
     return Claim(
@@ -248,7 +248,7 @@ def _randomised_response() -> Claim:
         "For n = 1 randomised response is the best mechanism under every loss, and has all seven properties.",
         f"The best mechanism under L0, L1 and L2 is randomised response in {sum(best)} of {len(best)} settings, also "
         f"by the linear program; it has all seven in {sum(seven)} of {len(seven)}.",
-        judged(all(best) and all(seven)),
+        judge(all(best) and all(seven)),
     )  # fmt: skip
 
 
@@ -259,15 +259,15 @@ def _uniform(sizes: range) -> Claim:
         "definition 5: the cost of guessing", "[C] section IV-A, definition 5",
         "The uniform mechanism costs n/(n+1) under L0, and 1 as rescaled.",
         f"Exactly so for {raw} and {scaled} of {len(sizes)} values of n.",
-        judged(raw == scaled == len(sizes)),
+        judge(raw == scaled == len(sizes)),
     )  # fmt: skip
 
 
 def _regions(rows: list[LemmaCheck]) -> Chart:
-    """Where GM is weakly honest and column monotone: checks as dots, lemmas as lines."""
+    """Return where GM is weakly honest and column monotone: checks as dots, lemmas as lines."""
     names = ["WH and CM", "WH", "neither"]
-    shown = [row for row in rows if row.n <= MOST_DRAWN and row.alpha not in NOT_DRAWN]
-    largest = max(row.n for row in shown)
+    chart_rows = [row for row in rows if row.n <= MOST_DRAWN and row.alpha not in NOT_DRAWN]
+    largest = max(row.n for row in chart_rows)
     x = {
         "field": "alpha_value", "type": "quantitative", "title": "alpha",
         "scale": {"domain": [0, 1], "nice": False}, "axis": {"tickCount": 10},
@@ -280,7 +280,7 @@ def _regions(rows: list[LemmaCheck]) -> Chart:
     shape = {"domain": names, "range": list(SHAPES[:3])}
     legend = {"title": "GM has"}
     points: Spec = {
-        "data": {"values": [{**asdict(row), "name": row.name} for row in shown]},
+        "data": {"values": [{**asdict(row), "name": row.name} for row in chart_rows]},
         "mark": {"type": "point", "size": 34, "tooltip": True},
         "encoding": {
             "x": x, "y": y,

@@ -22,7 +22,7 @@ from ..tables import significant
 #: [C]'s names of the mechanisms, in the order of its legends.
 NAMES = ("GM", "WM", "EM", "UM")
 
-#: What is said of WM wherever it is shown.
+#: The note on WM under every chart that shows it.
 WEAKLY_HONEST_MEANS = (
     "WM is the best mechanism with weak honesty and row and column monotonicity. It is not unique: this is the one "
     "that `dc.design` gives."
@@ -54,16 +54,16 @@ class Outcome:
         return float(self.deviation / self.runs**0.5)
 
     def row(self, **columns: Json) -> dict[str, Json]:
-        """A row of data: the columns, what is expected, the runs, and one standard error each way."""
-        found = {"expected": self.expected, "mean": self.mean}
+        """Return a row of data: the columns, what is expected, the runs, and one standard error each way."""
+        means = {"expected": self.expected, "mean": self.mean}
         ends = {"low": self.mean - self.standard_error, "high": self.mean + self.standard_error}
-        return {**columns, **{name: significant(value) for name, value in (found | ends).items()}, "runs": self.runs}
+        return {**columns, **{name: significant(value) for name, value in (means | ends).items()}, "runs": self.runs}
 
 
 def outcome(
     mechanism: Mechanism, loss: Loss, law: FloatArray, runs: Sequence[IntArray], seed: int, *, root: bool = False
 ) -> Outcome:
-    """What a mechanism does to counts of groups.
+    """Return what a mechanism does to counts of groups.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def outcome(
 def picture(
     rows: Sequence[Row], title: str, sentence: str, *, x: str, y: str, sizes: str, across: str, down: str | None = None
 ) -> Chart:
-    """Means of the repetitions over a column, in panels, with one standard error each way.
+    """Draw means of the repetitions over a column, in panels, with one standard error each way.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def picture(
 
 
 def group_counts(bits: IntArray, n: int) -> IntArray:
-    """How many of each n people in a row have the bit; a rest of fewer people is left out.
+    """Return how many of each n people in a row have the bit; a rest of fewer people is left out.
 
     >>> group_counts(np.array([1, 0, 1, 1, 1]), 2).tolist()
     [1, 2]
@@ -125,7 +125,7 @@ def group_counts(bits: IntArray, n: int) -> IntArray:
 
 
 def law_of(counts: IntArray, n: int) -> FloatArray:
-    """How often each count from 0 to n comes up."""
+    """Return how often each count from 0 to n comes up."""
     space = Counts(n)
     assert space.size is not None
     return np.bincount(counts, minlength=space.size) / len(counts)

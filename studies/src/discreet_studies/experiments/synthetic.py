@@ -12,10 +12,10 @@ from discreet import losses
 from discreet.exact.arrays import IntArray
 from discreet.losses import Loss
 
-from ..claims import Claim, judged
+from ..claims import Claim, judge
 from ..constrained.named import named
 from ..laws import binomial
-from ..study import Drawn, Row, Setting
+from ..study import ExhibitResult, Row, Setting
 from .small_groups import NAMES, WEAKLY_HONEST_MEANS, outcome, picture
 
 #: People of a population, as the paper has them.
@@ -24,7 +24,7 @@ PEOPLE = 10_000
 #: The alphas of figures 11 to 13 are lost in the scan; these are those of figure 9 and of the text on figure 13 (.91).
 HIGH, MIDDLE, LOW = Fraction(10, 11), Fraction(19, 25), Fraction(2, 3)
 
-_CHOSEN = (
+_CHOICES = (
     "Alpha 10/11 (.91), 19/25 (.76) and 2/3 (.67): the figures' own are not legible, and the text names .91.",
     WEAKLY_HONEST_MEANS,
     "The points are means of repetitions with 10,000 people each; the claims are judged by exact expectations.",
@@ -34,8 +34,8 @@ _CHOSEN = (
 EQUAL = 1e-9
 
 
-def figure_11(setting: Setting) -> Drawn:
-    """The share of groups off by more than 1, over p, for two alphas and three group sizes."""
+def figure_11(setting: Setting) -> ExhibitResult:
+    """Draw the share of groups off by more than 1, over p, for two alphas and three group sizes."""
     ps = setting.pick((0.05, 0.2, 0.5, 0.8, 0.95), tuple(np.round(np.arange(0.05, 0.96, 0.05), 2).tolist()))
     cases = [(alpha, n, p, 1) for alpha in (HIGH, LOW) for n in (4, 8, 12) for p in ps]
     rows = _measured(setting, "figure 11", cases, lambda d: losses.beyond(d))
@@ -44,11 +44,11 @@ def figure_11(setting: Setting) -> Drawn:
         "The share of groups whose report is off by more than 1; bars are one standard error of the repetitions.",
         x="p", y="off by more than 1", across="groups of", down="alpha", sizes="share p of people with the bit",
     )  # fmt: skip
-    return Drawn({"": chart}, {"": rows}, _claims_11(rows), _CHOSEN)
+    return ExhibitResult({"": chart}, {"": rows}, _claims_11(rows), _CHOICES)
 
 
-def figure_12(setting: Setting) -> Drawn:
-    """The share of groups of 8 off by more than d, over d, for even and skewed data."""
+def figure_12(setting: Setting) -> ExhibitResult:
+    """Draw the share of groups of 8 off by more than d, over d, for even and skewed data."""
     cases = [(alpha, 8, p, d) for p in (0.5, 0.1) for alpha in (HIGH, MIDDLE, LOW) for d in range(8)]
     rows = _measured(setting, "figure 12", cases, lambda d: losses.beyond(d))
     chart = picture(
@@ -56,12 +56,12 @@ def figure_12(setting: Setting) -> Drawn:
         "Groups of 8: the share whose report is off by more than d; bars are one standard error of the repetitions.",
         x="d", y="off by more than d", across="alpha", down="data", sizes="d",
     )  # fmt: skip
-    chosen = (*_CHOSEN, "The rows are p = 0.5 and p = 0.1: the paper says “more proportionate” and “more skewed”.")
-    return Drawn({"": chart}, {"": rows}, _claims_12(rows), chosen)
+    choices = (*_CHOICES, "The rows are p = 0.5 and p = 0.1: the paper says “more proportionate” and “more skewed”.")
+    return ExhibitResult({"": chart}, {"": rows}, _claims_12(rows), choices)
 
 
-def figure_13(setting: Setting) -> Drawn:
-    """The root mean square error over p, for three alphas and three group sizes."""
+def figure_13(setting: Setting) -> ExhibitResult:
+    """Draw the root mean square error over p, for three alphas and three group sizes."""
     ps = setting.pick((0.1, 0.5, 0.9), tuple(np.round(np.arange(0.1, 0.91, 0.1), 2).tolist()))
     cases = [(alpha, n, p, 0) for alpha in (HIGH, MIDDLE, LOW) for n in (4, 8, 12) for p in ps]
     rows = _measured(setting, "figure 13", cases, lambda d: losses.power(2), root=True)
@@ -70,7 +70,7 @@ def figure_13(setting: Setting) -> Drawn:
         "Bars are one standard error of the repetitions.",
         x="p", y="RMSE", across="groups of", down="alpha", sizes="share p of people with the bit",
     )  # fmt: skip
-    return Drawn({"": chart}, {"": rows}, _claims_13(rows), _CHOSEN)
+    return ExhibitResult({"": chart}, {"": rows}, _claims_13(rows), _CHOICES)
 
 
 def _measured(
@@ -89,9 +89,9 @@ def _measured(
         runs: list[IntArray] = [data.binomial(n, p, PEOPLE // n) for _ in range(repetitions)]
         for name in NAMES:
             seed = int(setting.generator(figure, name, str(alpha), n, p, d).integers(2**31))
-            found = outcome(named(name, n, alpha), loss(d), law, runs, seed, root=root)
+            result = outcome(named(name, n, alpha), loss(d), law, runs, seed, root=root)
             setting_of = {"alpha": f"alpha {alpha}", "groups of": f"groups of {n}", "data": f"p = {p:g}"}
-            rows.append(found.row(**setting_of, p=p, d=d, name=name))
+            rows.append(result.row(**setting_of, p=p, d=d, name=name))
     return rows
 
 
@@ -102,16 +102,16 @@ Cells = Mapping[tuple[Fraction, int, float, int], Mapping[str, float]]
 
 
 def _cells(rows: Sequence[Row]) -> Cells:
-    found: dict[tuple[Fraction, int, float, int], dict[str, float]] = {}
+    by_cell: dict[tuple[Fraction, int, float, int], dict[str, float]] = {}
     for row in rows:
         alpha, n = Fraction(str(row["alpha"]).split()[-1]), int(str(row["groups of"]).split()[-1])
         key = alpha, n, float(str(row["p"])), int(str(row["d"]))
-        found.setdefault(key, {})[str(row["name"])] = float(str(row["expected"]))
-    return found
+        by_cell.setdefault(key, {})[str(row["name"])] = float(str(row["expected"]))
+    return by_cell
 
 
 def _of(holding: Iterable[bool]) -> tuple[str, bool, bool]:
-    """How many of the cases hold, in words; whether all do; whether most do."""
+    """Return how many of the cases hold, in words; whether all do; whether most do."""
     cases = list(holding)
     return f"in {sum(cases)} of {len(cases)} settings", all(cases), 2 * sum(cases) > len(cases)
 
@@ -119,7 +119,7 @@ def _of(holding: Iterable[bool]) -> tuple[str, bool, bool]:
 def _claim(
     key: str, place: str, statement: str, measured: str, holding: Iterable[bool], why: str = "", *, most: bool = False
 ) -> Claim:
-    """A claim about many settings: it holds in all of them, or with a correction in most of them.
+    """Return a claim about many settings: it holds in all of them, or with a correction in most of them.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _claim(
         Whether the paper says "often" or "most" itself, so that most settings suffice.
     """
     words, every, majority = _of(holding)
-    verdict = judged(every or majority, corrected=not every and not most)
+    verdict = judge(every or majority, corrected=not every and not most)
     return Claim(key, place, statement, measured.format(words), verdict, why)
 
 
@@ -152,20 +152,20 @@ def _claims_11(rows: Sequence[Row]) -> tuple[Claim, ...]:
                "GM's error is above UM's {} with alpha 10/11 and p from .2 to .8.", (f["GM"] > f["UM"] for f in high),
                most=True),
         Claim("figure 11: constrained alike", place, "At the higher alpha the constrained mechanisms are similar.",
-              f"WM and EM differ by at most {near:.3f}.", judged(True, vague=True), "“Similar” has no number."),
+              f"WM and EM differ by at most {near:.3f}.", judge(True, vague=True), "“Similar” has no number."),
         Claim("figure 11: WM converges to GM", place, "At the lower alpha WM and GM converge.",
-              f"At alpha 2/3 they differ by at most {max(low):.3f}.", judged(True, vague=max(low) >= EQUAL),
+              f"At alpha 2/3 they differ by at most {max(low):.3f}.", judge(True, vague=max(low) >= EQUAL),
               "" if max(low) < EQUAL else
               "WM with column monotonicity never meets GM, which breaks it; how close is convergence has no number."),
         Claim("figure 11: EM is insensitive", place, "EM depends less on the data than the others.",
               f"Over p, EM's error varies by at most {spread['EM']:.3f} and GM's by {spread['GM']:.3f}.",
-              judged(spread["EM"] < spread["GM"])),
+              judge(spread["EM"] < spread["GM"])),
     )  # fmt: skip
 
 
 def _range(cells: Cells, alpha: Fraction, n: int, name: str) -> float:
-    found = [f[name] for (a, m, _, _), f in cells.items() if (a, m) == (alpha, n)]
-    return max(found) - min(found)
+    errors = [f[name] for (a, m, _, _), f in cells.items() if (a, m) == (alpha, n)]
+    return max(errors) - min(errors)
 
 
 def _claims_12(rows: Sequence[Row]) -> tuple[Claim, ...]:
@@ -176,9 +176,9 @@ def _claims_12(rows: Sequence[Row]) -> tuple[Claim, ...]:
         alpha: [even[alpha, 8, 0.5, d]["GM"] - even[alpha, 8, 0.5, d]["EM"] for d in range(8)]
         for alpha in (HIGH, MIDDLE, LOW)
     }
-    grows = [later > earlier for found in margins.values() for earlier, later in pairwise(found)]
+    grows = [later > earlier for line in margins.values() for earlier, later in pairwise(line)]
     behind = max(f["EM"] - f["GM"] for f in skewed.values())
-    tops = ", ".join(f"{max(found):.3f} at d = {int(np.argmax(found))}" for found in margins.values())
+    tops = ", ".join(f"{max(line):.3f} at d = {int(np.argmax(line))}" for line in margins.values())
     return (
         _claim("figure 12: EM best on even data", place, "With even data EM outperforms all others for every d.",
                "EM's error is the least {} (p = .5, d from 0 to 6).",
@@ -193,7 +193,7 @@ def _claims_12(rows: Sequence[Row]) -> tuple[Claim, ...]:
                "GM's error is above EM's {} (p = .5, alpha 2/3, d from 0 to 6).",
                (f["GM"] > f["EM"] for (alpha, _, _, d), f in even.items() if alpha == LOW and d < 7)),
         Claim("figure 12: EM on skewed data", place, "On skewed data EM is not substantially worse than GM.",
-              f"EM's error exceeds GM's by at most {behind:.3f} (p = .1).", judged(True, vague=behind > 0),
+              f"EM's error exceeds GM's by at most {behind:.3f} (p = .1).", judge(True, vague=behind > 0),
               "" if behind <= 0 else "It is worse; “substantially” has no number."),
         _claim("figure 12: WM in between", place, "WM tends to fall between GM and EM.",
                "WM lies between them {}.",
@@ -224,7 +224,7 @@ def _claims_13(rows: Sequence[Row]) -> tuple[Claim, ...]:
         Claim("figure 13: GM and alpha", place, "Larger alpha makes GM less competitive, and often worse than UM.",
               f"GM's RMSE over UM's is {means[0]:.2f}, {means[1]:.2f} and {means[2]:.2f} on average at alpha 10/11, "
               f"19/25 and 2/3; at 10/11 it is above 1 in {worse} of {len(relative[HIGH])} settings.",
-              judged(means[0] > means[1] > means[2] and 2 * worse > len(relative[HIGH]))),
+              judge(means[0] > means[1] > means[2] and 2 * worse > len(relative[HIGH]))),
         _claim("figure 13: EM at .91", place, "At alpha .91 EM tends to have lower error at all sizes and p.",
                "EM's RMSE is the least {}; "
                f"WM's in {_times_least('WM', at_high)}, GM's in {_times_least('GM', at_high)}.", best,
@@ -233,4 +233,4 @@ def _claims_13(rows: Sequence[Row]) -> tuple[Claim, ...]:
 
 
 def _times_least(name: str, cells: Sequence[Mapping[str, float]]) -> int:
-    return sum(found[name] <= min(found.values()) + EQUAL for found in cells)
+    return sum(result[name] <= min(result.values()) + EQUAL for result in cells)

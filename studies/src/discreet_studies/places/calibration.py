@@ -13,12 +13,12 @@ from discreet.plots.chart import DARK, QUIET, STROKES, WIDTH, Chart, Spec, finis
 from discreet.utility import probability_of_truth
 from discreet.wording import percent, rounded
 
-from ..claims import Basis, Claim, judged
-from ..study import Drawn, Row, Setting
+from ..claims import Basis, Claim, judge
+from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .checkins import PRINTED as PRINTED_NUMBER
 from .mechanisms import (
-    CHOSEN,
+    CHOICES,
     DISTANCE,
     GEOMETRIC,
     LAPLACE,
@@ -29,30 +29,30 @@ from .mechanisms import (
     at_epsilon,
     distances_by_cell,
 )  # fmt: skip
-from .square import CHOSEN as CHOSEN_SQUARE
+from .square import CHOICES as SQUARE_CHOICES
 from .square import EVENT_LEVEL, EVENTS, GRID, Square, square
 
 _PLACE = "[A] section VI"
 
 
-def draw_calibration(setting: Setting) -> Drawn:
-    """Expected distances at the printed epsilons, the epsilons at 450 m, and what they reveal."""
-    found = square(setting)
+def draw_calibration(setting: Setting) -> ExhibitResult:
+    """Draw expected distances at the printed epsilons, the epsilons at 450 m, and what they reveal."""
+    area = square(setting)
     printed = {name: at_epsilon(name, epsilon) for name, epsilon in PRINTED.items()}
     by_cell = {name: distances_by_cell(m) for name, m in printed.items()}
     samples = setting.pick(200, 2_000)
-    spreads = {name: _over_samples(setting, found, line, samples) for name, line in by_cell.items()}
-    fitted = {name: at_distance(name, found.distribution) for name in NAMES}
+    spreads = {name: _over_samples(setting, area, line, samples) for name, line in by_cell.items()}
+    fitted = {name: at_distance(name, area.distribution) for name in NAMES}
     rows: list[Row] = [
         {
             "mechanism": name,
             "printed_epsilon": PRINTED[name],
-            "metres_at_printed_epsilon": significant(float(by_cell[name] @ found.distribution)),
+            "metres_at_printed_epsilon": significant(float(by_cell[name] @ area.distribution)),
             "metres_low": significant(float(spreads[name][0])),
             "metres_high": significant(float(spreads[name][1])),
             "epsilon_at_450_m": significant(float(fitted[name].epsilon)),
             "metres_reached": significant(float(fitted[name].achieved)),
-            "truth_reported": significant(_truth(fitted[name].mechanism, found)),
+            "truth_reported": significant(_truth(fitted[name].mechanism, area)),
             "verified_epsilon": significant(fitted[name].mechanism.certificate.epsilon),
         }
         for name in NAMES
@@ -64,42 +64,42 @@ def draw_calibration(setting: Setting) -> Drawn:
         for metres, value in line
     ]
     charts = {"": _distances_chart(rows), "ratios": _ratios_chart(apart)}
-    claims = _claims(found, rows, printed, fitted, ratios)
-    chosen = (
-        *CHOSEN_SQUARE,
-        *CHOSEN,
+    claims = _claims(area, rows, printed, fitted, ratios)
+    choices = (
+        *SQUARE_CHOICES,
+        *CHOICES,
         f"The sample that the paper calibrates on is lost: {samples:,} others of {PRINTED_NUMBER} were drawn.",
     )
-    return Drawn(charts, {"": rows, "ratios": apart}, claims, chosen)
+    return ExhibitResult(charts, {"": rows, "ratios": apart}, claims, choices)
 
 
-def _over_samples(setting: Setting, found: Square, by_cell: FloatArray, samples: int) -> tuple[float, float]:
-    """Where the expected distance lies in 95% of random samples of 750 check-ins."""
-    rng, metres = setting.generator("samples"), by_cell[found.cells]
+def _over_samples(setting: Setting, area: Square, by_cell: FloatArray, samples: int) -> tuple[float, float]:
+    """Return where the expected distance lies in 95% of random samples of 750 check-ins."""
+    rng, metres = setting.generator("samples"), by_cell[area.cells]
     means = [float(metres[rng.choice(len(metres), PRINTED_NUMBER, replace=False)].mean()) for _ in range(samples)]
     low, high = np.quantile(means, (0.025, 0.975))
     return float(low), float(high)
 
 
-def _truth(mechanism: Mechanism, found: Square) -> float:
-    """How often the true cell is reported."""
-    return float(np.asarray(probability_of_truth(mechanism), dtype=np.float64) @ found.distribution)
+def _truth(mechanism: Mechanism, area: Square) -> float:
+    """Return how often the true cell is reported."""
+    return float(np.asarray(probability_of_truth(mechanism), dtype=np.float64) @ area.distribution)
 
 
 def largest_logs(mechanism: Mechanism) -> list[tuple[float, float]]:
-    """For distances along a row through the middle: the largest log-likelihood ratio over reports and truths.
+    """Return, for distances along a row through the middle, the largest log-likelihood ratio over reports and truths.
 
     Truths lie as many cells apart, in the same row, wherever that row is.
     """
     logs = np.log(mechanism.matrix).reshape(GRID.rows, GRID.cols, GRID.size)
-    found = []
+    lines = []
     for k in range(1, GRID.cols):
-        found.append((k * float(GRID.unit), float(np.abs(logs[:, k:] - logs[:, :-k]).max())))
-    return found
+        lines.append((k * float(GRID.unit), float(np.abs(logs[:, k:] - logs[:, :-k]).max())))
+    return lines
 
 
 def _claims(
-    found: Square,
+    area: Square,
     rows: list[Row],
     printed: dict[str, Mechanism],
     fitted: dict[str, Calibration],
@@ -110,11 +110,11 @@ def _claims(
     def number(name: str, column: str) -> float:
         return float(str(by_name[name][column]))
 
-    made = []
+    claims = []
     for name in NAMES:
         reached, low, high = (number(name, key) for key in ("metres_at_printed_epsilon", "metres_low", "metres_high"))
         unit = "" if name == RESPONSE else " per metre"
-        made.append(
+        claims.append(
             Claim(
                 f"calibration: {name}",
                 _PLACE,
@@ -123,7 +123,7 @@ def _claims(
                 f"At that epsilon the expected distance on the square is {rounded(reached)} m, and in 95% of samples "
                 f"of {PRINTED_NUMBER} check-ins between {rounded(low)} and {rounded(high)} m. {DISTANCE} m need "
                 f"epsilon {rounded(fitted[name].epsilon, 4)}{unit}.",
-                judged(low <= DISTANCE <= high),
+                judge(low <= DISTANCE <= high),
                 ""
                 if low <= DISTANCE <= high
                 else "The paper's sample is lost; no random sample of this square explains the difference.",
@@ -139,7 +139,7 @@ def _claims(
     factors = {name: printed[name].certificate.epsilon / PRINTED[name] for name in (GEOMETRIC, LAPLACE)}
     apart = float(np.abs(fitted[GEOMETRIC].mechanism.matrix - fitted[LAPLACE].mechanism.matrix).sum(axis=1).max()) / 2
     return (
-        *made,
+        *claims,
         Claim(
             "calibration: equal protection",
             "[A] section III, (2)",
@@ -148,7 +148,7 @@ def _claims(
             f"mechanism with {percent(truths[GEOMETRIC])}. Between neighbouring cells the likelihood ratio is up to "
             f"e^{rounded(near[1])} for k-RR and e^{rounded(near[0])} for the geometric mechanism; it is as large for "
             f"the latter {where}.",
-            judged(truths[RESPONSE] <= 2 * truths[GEOMETRIC] and near[1] <= 2 * near[0]),
+            judge(truths[RESPONSE] <= 2 * truths[GEOMETRIC] and near[1] <= 2 * near[0]),
             "Equal distance on average is not equal privacy. k-RR hides little of most check-ins and sends a few far "
             "away. " + EVENTS,
         ),
@@ -158,7 +158,7 @@ def _claims(
             "The discretized Laplace mechanism is very similar to the geometric mechanism, but not identical.",
             f"At {DISTANCE} m the largest total variation distance between their reports, over true cells, is "
             f"{percent(apart)}.",
-            judged(apart > 0, vague=True),
+            judge(apart > 0, vague=True),
             "That they are not identical holds; “very similar” has no number.",
         ),
         Claim(
@@ -167,7 +167,7 @@ def _claims(
             "Noise proportional to e^(-epsilon d), normalised for each true cell, is epsilon-d-private.",
             f"At the printed epsilons the verified epsilon per metre is {rounded(factors[GEOMETRIC], 4)} times the "
             f"nominal one (geometric) and {rounded(factors[LAPLACE], 4)} times (Laplace).",
-            judged(max(factors.values()) <= 1 + 1e-6),
+            judge(max(factors.values()) <= 1 + 1e-6),
             "The factor that makes up for reports outside the square depends on the true cell and gives some of it "
             "away; at most twice. Reports "
             'moved to the nearest cell (border="remap") keep the nominal epsilon.',

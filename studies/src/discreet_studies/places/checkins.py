@@ -5,9 +5,9 @@ from __future__ import annotations
 from discreet.plots.maps import in_squares, square_map
 from discreet.wording import rounded
 
-from ..claims import Basis, Claim, judged
-from ..study import Drawn, Row, Setting
-from .square import CHOSEN, EVENTS, GRID, Square, square
+from ..claims import Basis, Claim, judge
+from ..study import ExhibitResult, Row, Setting
+from .square import CHOICES, EVENTS, GRID, Square, square
 
 #: How many check-ins the paper says it draws.
 PRINTED = 750
@@ -16,10 +16,10 @@ PRINTED = 750
 MENTIONED = 2_000
 
 
-def draw_checkins(setting: Setting) -> Drawn:
-    """The map of check-ins, and how many there are."""
-    found = square(setting)
-    counts = found.counts
+def draw_checkins(setting: Setting) -> ExhibitResult:
+    """Draw the map of check-ins, and how many there are."""
+    area = square(setting)
+    counts = area.counts
     table: list[Row] = [
         {"row": k // GRID.cols, "column": k % GRID.cols, "checkins": int(count)}
         for k, count in enumerate(counts.tolist())
@@ -29,22 +29,22 @@ def draw_checkins(setting: Setting) -> Drawn:
         GRID,
         "check-ins",
         "The square of Paris: 30 x 30 cells of 150 m",
-        f"{len(found.cells):,} {found.source} check-ins of {len(found.by_person):,} people. {EVENTS}",
+        f"{len(area.cells):,} {area.source} check-ins of {len(area.by_person):,} people. {EVENTS}",
     )
-    return Drawn({"": chart}, {"": table}, _claims(found), CHOSEN)
+    return ExhibitResult({"": chart}, {"": table}, _claims(area), CHOICES)
 
 
-def _claims(found: Square) -> tuple[Claim, ...]:
+def _claims(area: Square) -> tuple[Claim, ...]:
     side = GRID.rows * float(GRID.unit)
-    number, people = len(found.cells), found.by_person
+    number, people = len(area.cells), area.by_person
     return (
         Claim(
             "figure 1: the grid",
             "[A] section VI, figure 1",
             "An area of 4.5 km x 4.5 km is divided into 30 x 30 cells of 150 m x 150 m.",
-            f"{GRID.rows} cells of {float(GRID.unit):g} m are {side / 1000:g} km; of {found.in_file:,} check-ins in "
-            f"the file {number:,} lie in the square, in {int((found.counts > 0).sum())} of {GRID.size} cells.",
-            judged(side == 4500.0 and GRID.size == 900),
+            f"{GRID.rows} cells of {float(GRID.unit):g} m are {side / 1000:g} km; of {area.in_file:,} check-ins in "
+            f"the file {number:,} lie in the square, in {int((area.counts > 0).sum())} of {GRID.size} cells.",
+            judge(side == 4500.0 and GRID.size == 900),
             basis=Basis.MATHEMATICS,
         ),
         Claim(
@@ -54,7 +54,7 @@ def _claims(found: Square) -> tuple[Claim, ...]:
             f"The square has {number:,} check-ins. The axis of figure 2 counts in tens, so that its {PRINTED} are "
             f"{10 * PRINTED:,}; and the text speaks of what happens below {MENTIONED:,} check-ins, which is more than "
             f"{PRINTED}.",
-            judged(number >= 10 * PRINTED, corrected=MENTIONED > PRINTED),
+            judge(number >= 10 * PRINTED, corrected=MENTIONED > PRINTED),
             f"{PRINTED} is the number of data sets; the largest has {10 * PRINTED:,} check-ins, nearly all of the "
             "square. Both readings are shown.",
         ),
@@ -65,7 +65,7 @@ def _claims(found: Square) -> tuple[Claim, ...]:
             f"{len(people):,} people have {number:,} check-ins: half of them at least "
             f"{rounded(float(sorted(people.tolist())[len(people) // 2]))}, one {int(people.max()):,}. Each check-in is "
             f"perturbed by itself, so that person's epsilon is {int(people.max()):,} times as large.",
-            judged(int(people.max()) >= 1, corrected=int(people.max()) > 1),
+            judge(int(people.max()) >= 1, corrected=int(people.max()) > 1),
             "The guarantee is for one check-in (event level), not for a person.",
         ),
     )

@@ -40,18 +40,18 @@ class Growth:
     reports: IntArray
 
     def loss(self, number: int, method: str) -> float:
-        """The Kantorovich distance in metres between the first check-ins and what is reconstructed of them."""
+        """Return the Kantorovich distance in metres between the first check-ins and what is reconstructed of them."""
         counts = np.bincount(self.reports[:number], minlength=GRID.size)
-        found = np.maximum(estimate(counts, self.mechanism, method=METHODS[method]).distribution, 0)
+        shares = np.maximum(estimate(counts, self.mechanism, method=METHODS[method]).distribution, 0)
         truth = np.bincount(self.truths[:number], minlength=GRID.size) / number
-        return kantorovich(found / found.sum(), truth, GRID)
+        return kantorovich(shares / shares.sum(), truth, GRID)
 
 
-def grow(setting: Setting, found: Square, mechanism: Mechanism, name: str, repeat: int) -> Growth:
-    """A random order, the same for every mechanism, and reports."""
-    order = setting.generator("order", repeat).permutation(len(found.cells))
+def grow(setting: Setting, area: Square, mechanism: Mechanism, name: str, repeat: int) -> Growth:
+    """Return a random order, the same for every mechanism, and reports."""
+    order = setting.generator("order", repeat).permutation(len(area.cells))
     seed = int(setting.generator("reports", name, repeat).integers(2**63))
-    truths = found.cells[order]
+    truths = area.cells[order]
     return Growth(mechanism, truths, np.asarray(mechanism.simulate(truths, seed=seed)))
 
 
@@ -61,16 +61,16 @@ Losses = Mapping[tuple[str, str, int], FloatArray]
 
 def measure(
     setting: Setting,
-    found: Square,
+    area: Square,
     mechanisms: Mapping[str, Mechanism],
     sizes: Sequence[int],
     repeats: int,
     methods: Sequence[str] = tuple(METHODS),
 ) -> Losses:
-    """The losses of every mechanism, method and size."""
+    """Return the losses of every mechanism, method and size."""
     losses: dict[tuple[str, str, int], list[float]] = {}
     for name, repeat in setting.progress([(name, k) for name in mechanisms for k in range(repeats)], "surveys"):
-        growth = grow(setting, found, mechanisms[name], name, repeat)
+        growth = grow(setting, area, mechanisms[name], name, repeat)
         for method in methods:
             for size in sizes:
                 losses.setdefault((name, method, size), []).append(growth.loss(size, method))
@@ -78,7 +78,7 @@ def measure(
 
 
 def table(losses: Losses) -> list[Row]:
-    """Means with their intervals, as rows."""
+    """Return means with their intervals, as rows."""
     return [
         {
             "mechanism": name,
@@ -92,7 +92,7 @@ def table(losses: Losses) -> list[Row]:
 
 
 def chart(losses: Losses, title: str, *sentences: str) -> Chart:
-    """Means over sizes, a panel for each method."""
+    """Draw means over sizes, a panel for each method."""
     points = []
     for (name, method, size), values in losses.items():
         mean = Mean.of(values)

@@ -14,12 +14,12 @@ from discreet.optimise.improve.calibration import calibrate
 from discreet.spaces import Counts
 from discreet.wording import listed
 
-from ..claims import Claim, judged
+from ..claims import Claim, judge
 from ..datasets import SOURCES
 from ..means import Mean
 from ..reconstruction.surveys import DEFAULT, GEOMETRIC, MAXIMUM, RADIUS, RESPONSE, Surveys, repeat
 from ..reconstruction.surveys import mechanisms as at_equal_ratio
-from ..study import Drawn, Row, Setting
+from ..study import ExhibitResult, Row, Setting
 
 #: [A] calibrates to three cells.
 STEPS = 3
@@ -53,7 +53,7 @@ def at_equal_distance(counts: IntArray) -> dict[str, Mechanism]:
     }
 
 
-def draw_lines(setting: Setting) -> Drawn:
+def draw_lines(setting: Setting) -> ExhibitResult:
     """Kantorovich distances on each data set, by both calibrations."""
     repeats = setting.pick(4, 20)
     rows: list[Row] = []
@@ -80,7 +80,7 @@ def draw_lines(setting: Setting) -> Drawn:
         "The paper names kinds of data only. Steps are 1 kWh and 1 year; every record counts as one person's.",
         *([f"Not there, and left out: {listed(missing, 'and')}."] if missing else []),
     )
-    return Drawn({}, {"": rows}, tuple(claims), chosen)
+    return ExhibitResult({}, {"": rows}, tuple(claims), chosen)
 
 
 _SHOWN = (MAXIMUM, DEFAULT)
@@ -99,7 +99,7 @@ def _claim(data: str, calibration: str, means: Mapping[tuple[str, str], Mean], p
         f"lines: {data}, {how}", f"[A] section I, on {data}, at {calibration}",
         "For energy consumption and age, d-privacy has a much better utility than LDP at the same level of privacy.",
         f"Kantorovich distance in steps, {people:,} records: {said}.",
-        judged(better),
+        judge(better),
         "" if better else
         "At an equal expected distance k-RR reports the truth most of the time, which the reconstruction uses." if worse
         else "The order depends on the estimate, or lies within the intervals.",

@@ -24,29 +24,29 @@ PRINTED = {RESPONSE: 8.24797, GEOMETRIC: 0.00398441, LAPLACE: 0.00404249}
 _PLANAR = {GEOMETRIC: planar_geometric, LAPLACE: planar_laplace}
 
 #: What the paper leaves open about its mechanisms.
-CHOSEN = ('Reports outside the square are excluded (border="normalise"), as the paper\'s normalization factor says.',)
+CHOICES = ('Reports outside the square are excluded (border="normalise"), as the paper\'s normalization factor says.',)
 
 
 def at_epsilon(name: str, epsilon: float, border: Border = "normalise") -> Mechanism:
-    """A mechanism on the square."""
+    """Return a mechanism on the square."""
     if name == RESPONSE:
         return randomized_response(GRID, epsilon=epsilon)
     return _PLANAR[name](GRID, epsilon=epsilon, border=border)
 
 
 def at_distance(name: str, distribution: FloatArray) -> Calibration:
-    """A mechanism whose reports lie 450 m from the truth on average over a distribution ([A] (2))."""
+    """Return a mechanism whose reports lie 450 m from the truth on average over a distribution ([A] (2))."""
     return _calibrated(name, tuple(distribution.tolist()))
 
 
 @lru_cache(maxsize=len(NAMES))
 def _calibrated(name: str, prior: tuple[float, ...]) -> Calibration:
-    """The calibration takes seconds, and two exhibits need it."""
+    """Return the mechanism, cached: the calibration takes seconds, and two exhibits need it."""
     if name == RESPONSE:
         return calibrate(randomized_response, GRID, distance=DISTANCE, prior=list(prior))
     return calibrate(_PLANAR[name], GRID, distance=DISTANCE, prior=list(prior), border="normalise")
 
 
 def distances_by_cell(mechanism: Mechanism) -> FloatArray:
-    """The expected distance between truth and report for each true cell, in metres."""
+    """Return the expected distance between truth and report for each true cell, in metres."""
     return expected_loss(mechanism, "L1")

@@ -8,29 +8,29 @@ import numpy as np
 
 from discreet.mechanism import Mechanism
 
-from ..study import Drawn, Row, Setting
+from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .growing import chart, measure, table
 from .losses import QUICK_SIZES, SIZES, order_claim, slow_claim
 from .mechanisms import GEOMETRIC, LAPLACE, RESPONSE, at_epsilon
-from .square import CHOSEN as CHOSEN_SQUARE
+from .square import CHOICES as SQUARE_CHOICES
 from .square import EVENTS, GRID, square
 
-#: Two places within so many metres have likelihoods within a factor of e^LOG_RATIO.
+#: Distance in metres within which likelihoods differ by a factor of at most e^LOG_RATIO.
 RADIUS, LOG_RATIO = 1_000, 4
 
 _PLACE = "[A] section VI, figure 2, calibrated as in [F] section 4"
 
 
 def reach() -> float:
-    """The largest distance in metres between two cells' centres that is at most the radius."""
+    """Return the largest distance in metres between two cells' centres that is at most the radius."""
     steps = np.arange(GRID.rows)
     squares = steps[:, None] ** 2 + steps[None, :] ** 2
     return float(GRID.unit) * math.sqrt(int(squares[squares <= (RADIUS / float(GRID.unit)) ** 2].max()))
 
 
 def at_radius() -> dict[str, Mechanism]:
-    """The three mechanisms with a likelihood ratio of e^4 within 1 km.
+    """Return the three mechanisms with a likelihood ratio of e^4 within 1 km.
 
     k-RR has the ratio e^epsilon between any two cells. Noise that keeps its epsilon at the border has e^(epsilon d)
     between cells d metres apart, so that epsilon is 4 over the largest distance within the radius.
@@ -42,17 +42,17 @@ def at_radius() -> dict[str, Mechanism]:
     }
 
 
-def draw_radius(setting: Setting) -> Drawn:
-    """Mean losses with intervals, when privacy within a kilometre is equal."""
-    found, made = square(setting), at_radius()
+def draw_radius(setting: Setting) -> ExhibitResult:
+    """Draw mean losses with intervals, when privacy within a kilometre is equal."""
+    area, mechanisms = square(setting), at_radius()
     sizes, repeats = setting.pick(QUICK_SIZES, SIZES), setting.pick(5, 12)
-    losses = measure(setting, found, made, sizes, repeats)
+    losses = measure(setting, area, mechanisms, sizes, repeats)
     epsilons: list[Row] = [
         {"mechanism": name, "epsilon": significant(m.certificate.epsilon), "notion": m.certificate.notion}
-        for name, m in made.items()
+        for name, m in mechanisms.items()
     ]
     title = "Equally private within a kilometre, k-RR is much further off"
-    drawn = chart(
+    picture = chart(
         losses,
         title,
         f"The same losses when the likelihood ratio is at most e^{LOG_RATIO} between places within {RADIUS:,} m: means "
@@ -73,11 +73,11 @@ def draw_radius(setting: Setting) -> Drawn:
             "At this epsilon k-RR needs far more check-ins than there are.",
         ),
     )
-    chosen = (
-        *CHOSEN_SQUARE,
+    choices = (
+        *SQUARE_CHOICES,
         f"The paper has no such figure. A radius of {RADIUS:,} m and a ratio of e^{LOG_RATIO} are chosen here; k-RR "
         f"then has epsilon {LOG_RATIO}.",
         'Reports outside the square are moved to the nearest cell (border="remap"), which keeps the epsilon of the '
         "noise.",
     )
-    return Drawn({"": drawn}, {"": table(losses), "epsilons": epsilons}, claims, chosen)
+    return ExhibitResult({"": picture}, {"": table(losses), "epsilons": epsilons}, claims, choices)

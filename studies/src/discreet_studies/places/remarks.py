@@ -16,8 +16,8 @@ from discreet.mechanisms.response import randomized_response
 from discreet.privacy.verify import verify
 from discreet.wording import listed, rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Row, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Row, Setting
 from ..tables import number, significant
 from .mechanisms import DISTANCE, NAMES, PRINTED, RESPONSE, at_epsilon, distances_by_cell
 from .square import GRID
@@ -29,7 +29,7 @@ SAME = 1e-9
 # ------------------------------------------------------------------------------------------------ a uniform prior
 
 
-def draw_uniform_prior(setting: Setting) -> Drawn:
+def draw_uniform_prior(setting: Setting) -> ExhibitResult:
     """The expected distance at the printed epsilons if all cells are equally likely."""
     metres = {name: float(distances_by_cell(at_epsilon(name, PRINTED[name])).mean()) for name in NAMES}
     rows: list[Row] = [
@@ -43,11 +43,11 @@ def draw_uniform_prior(setting: Setting) -> Drawn:
         f"With the same probability for all {GRID.size} cells the expected distance at the printed epsilons is "
         + listed([f"{value:.0f} m ({name})" for name, value in metres.items()], "and")
         + f", within {rounded(off, 2)} m of {DISTANCE} m.",
-        judged(off < 0.5),
+        judge(off < 0.5),
         "(2) weighs cells by the check-ins; a uniform prior nearly explains the epsilons, and the check-ins of the "
         "square do not (exhibit “calibration”).",
     )  # fmt: skip
-    return Drawn({}, {"": rows}, (claim,))
+    return ExhibitResult({}, {"": rows}, (claim,))
 
 
 # ------------------------------------------------------------------------------------------------ section V, [29]
@@ -125,7 +125,7 @@ def _optimality(setting: Setting) -> tuple[Claim, list[Row]]:
         f"{GRID.size} cells subsets of {best} values have more. For {len(tried)} random priors on 2 to 5 values it "
         f"reaches the optimum of a linear program over all LDP mechanisms in {sum(weak)} at epsilon 8 and in "
         f"{sum(strong)} at epsilon 0.2.",
-        judged(all(weak), corrected=best != 1),
+        judge(all(weak), corrected=best != 1),
         "The printed epsilon lies just below that regime. Mutual information does not know how far values are "
         "apart: this says nothing about the Kantorovich distance.",
     )  # fmt: skip
@@ -197,7 +197,7 @@ def _ldp_and_dp() -> tuple[Claim, list[Row]]:
             f"{row['mechanism']} {row['ratio_reports']}, and {row['ratio_histogram']} for the histogram" for row in rows
         )
         + ", exactly.",
-        judged(all(kept)),
+        judge(all(kept)),
         "For one record a person, and collections whose size is public.",
     )  # fmt: skip
     return claim, rows
@@ -241,7 +241,7 @@ def _footnote_2() -> tuple[Claim, list[Row]]:
         + ". The cell that is nearest on average is another one for some: guessing it brings an attacker nearer by "
         + listed([f"{100 * gain:.2g}% ({name})" for name, gain in gains.items()], "and")
         + ".",
-        judged(
+        judge(
             all(row["reports_that_are_likeliest"] == row["reports"] for row in rows),
             corrected=max(gains.values()) > SAME,
         ),
@@ -250,9 +250,9 @@ def _footnote_2() -> tuple[Claim, list[Row]]:
     return claim, rows
 
 
-def draw_remarks(setting: Setting) -> Drawn:
+def draw_remarks(setting: Setting) -> ExhibitResult:
     """k-RR's optimality, LDP and DP, footnote 2: by linear programs, in fractions, and over all reports."""
     optimal, epsilons = _optimality(setting)
     implied, ratios = _ldp_and_dp()
     remapped, guesses = _footnote_2()
-    return Drawn({}, {"": epsilons, "ldp": ratios, "footnote-2": guesses}, (optimal, implied, remapped))
+    return ExhibitResult({}, {"": epsilons, "ldp": ratios, "footnote-2": guesses}, (optimal, implied, remapped))

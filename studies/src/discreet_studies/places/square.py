@@ -17,21 +17,21 @@ from .synthetic import EARTH, synthetic_checkins
 #: 5 Boulevard de Sébastopol, in degrees.
 LATITUDE, LONGITUDE = 48.8583, 2.3478
 
-#: What the check-ins are called.
+#: Names of the two sets of check-ins.
 GOWALLA, SYNTHETIC = "Gowalla", "synthetic"
 
 #: The cells of [A].
 GRID = Grid(30, 30, cell=150.0)
 
 #: How the check-ins were put on the map, which the paper does not say.
-CHOSEN = (
+CHOICES = (
     f"The middle of the square is taken as {LATITUDE} N, {LONGITUDE} E, and degrees are as many metres everywhere as "
     f"they are there, on a sphere of radius {EARTH / 1000:,.4f} km.",
 )
 
 #: Whom the noise protects; charts and claims say it.
 EVENT_LEVEL = "Each check-in is protected, not each person"
-EVENTS = f"{EVENT_LEVEL}: whoever checks in ten times is protected ten times less."
+EVENTS = f"{EVENT_LEVEL}: a person who checks in ten times is protected ten times less."
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Square:
     in_file
         How many check-ins the file has.
     source
-        What they are called: "Gowalla" or "synthetic".
+        Their name: "Gowalla" or "synthetic".
     """
 
     cells: IntArray
@@ -70,14 +70,14 @@ class Square:
 
 
 def square(setting: Setting) -> Square:
-    """The check-ins in the square: those of Gowalla, or synthetic ones where its file is not there."""
+    """Return the check-ins in the square: those of Gowalla, or synthetic ones where its file is missing."""
     if setting.datasets.has("gowalla"):
         return in_square(setting.datasets.gowalla(), GOWALLA)
     return in_square(synthetic_checkins(setting.generator("synthetic check-ins"), LATITUDE, LONGITUDE), SYNTHETIC)
 
 
 def in_square(checkins: Checkins, source: str) -> Square:
-    """Those of some check-ins that lie in the square."""
+    """Return those of some check-ins that lie in the square."""
     half = float(GRID.unit) * GRID.rows / 2
     x = EARTH * math.cos(math.radians(LATITUDE)) * np.radians(checkins.lon - LONGITUDE)
     y = EARTH * np.radians(checkins.lat - LATITUDE)

@@ -10,7 +10,7 @@ from discreet.plots import Chart
 
 from ..claims import Basis, Claim
 from ..datasets import FOLDER
-from ..study import Drawn, Row, Setting
+from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .calibration import draw_calibration
 from .losses import draw_losses
@@ -26,18 +26,18 @@ ON_BOTH = (draw_calibration, draw_losses, draw_radius)
 LABEL = "Synthetic check-ins, not Gowalla."
 
 
-def on_checkins(draw: Callable[[Setting], Drawn]) -> Callable[[Setting], Drawn]:
+def on_checkins(draw: Callable[[Setting], ExhibitResult]) -> Callable[[Setting], ExhibitResult]:
     """Label what an exhibit draws, and what its claims rest on, by the check-ins that it was given."""
 
     @wraps(draw)
-    def labelled(setting: Setting) -> Drawn:
+    def labelled(setting: Setting) -> ExhibitResult:
         drawn = draw(setting)
         return drawn if setting.datasets.has("gowalla") else _standing_in(drawn, setting.seed)
 
     return labelled
 
 
-def _standing_in(drawn: Drawn, seed: int) -> Drawn:
+def _standing_in(drawn: ExhibitResult, seed: int) -> ExhibitResult:
     note = f"{LABEL} Seed {seed}: {DESCRIPTION} The folder that {FOLDER} or --data names has no Gowalla."
     charts = {name: _with_label(chart) for name, chart in drawn.charts.items()}
     return replace(drawn, charts=charts, claims=tuple(map(_on_synthetic, drawn.claims)), note=note)
@@ -54,7 +54,7 @@ def _on_synthetic(claim: Claim) -> Claim:
     return replace(claim, place=f"{claim.place}, on synthetic check-ins", basis=Basis.OURS)
 
 
-def draw_synthetic(setting: Setting) -> Drawn:
+def draw_synthetic(setting: Setting) -> ExhibitResult:
     """Describe the synthetic check-ins, beside Gowalla where it is there, and judge the claims on them too."""
     invented = replace(setting, datasets=replace(setting.datasets, stand_ins=True))
     both = [square(invented)]
@@ -68,7 +68,7 @@ def draw_synthetic(setting: Setting) -> Drawn:
                 if claim.basis is not Basis.MATHEMATICS
             ]
     chosen = (f"The synthetic check-ins, seed {setting.seed}: {DESCRIPTION}", EVENTS)
-    return Drawn({}, {"": [_summary(one) for one in both]}, tuple(claims), chosen)
+    return ExhibitResult({}, {"": [_summary(one) for one in both]}, tuple(claims), chosen)
 
 
 def _summary(found: Square) -> Row:

@@ -14,14 +14,14 @@ from discreet.plots.chart import STROKES, Chart, Spec, finish, series
 from discreet.utility import kantorovich
 from discreet.wording import percent, rounded
 
-from ..claims import Claim, judged
+from ..claims import Claim, judge
 from ..laws import binomial
 from ..means import Mean
-from ..study import Drawn, Row, Setting
+from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .surveys import (
     BINOMIAL,
-    CHOSEN,
+    CHOICES,
     GEOMETRIC,
     LARGEST,
     POINTS,
@@ -99,23 +99,23 @@ class Climb:
         return np.maximum(self.top - self.heights, 0.0)
 
     def share(self, updates: int) -> float:
-        """Which part of the whole rise from the uniform distribution to the maximum these updates make."""
+        """Return which part of the whole rise from the uniform distribution to the maximum these updates make."""
         return float(1 - self.missing[updates] / self.missing[0])
 
     def needed(self, missing: float) -> int | None:
-        """After how many updates no more than this is missing; None if never."""
+        """Return the number of updates after which at most this share is missing, or None."""
         enough = np.flatnonzero(self.missing <= missing)
         return int(enough[0]) if len(enough) else None
 
 
-def draw_convergence(setting: Setting) -> Drawn:
-    """One long run for each shape and mechanism, and several short ones."""
+def draw_convergence(setting: Setting) -> ExhibitResult:
+    """Draw one long run for each shape and mechanism, and several short ones."""
     times, repeats = PAPER_ITERATIONS, setting.pick(5, 20)
     climbs: dict[tuple[str, str], Climb] = {}
     for shape, population in shapes().items():
         for name, m in mechanisms().items():
             climbs[shape, name] = _climb(draw(setting, m, population, PEOPLE, repeats, shape), times)
-    shown = _grid(times)
+    grid = _grid(times)
     table: list[Row] = [
         {
             "distribution": shape, "mechanism": name, "updates": k,
@@ -124,15 +124,15 @@ def draw_convergence(setting: Setting) -> Drawn:
             "share_of_the_rise": significant(climb.share(k)),
         }
         for (shape, name), climb in climbs.items()
-        for k in shown
+        for k in grid
     ]  # fmt: skip
-    charts = {"": _heights_chart(climbs), "missing": _missing_chart(climbs, shown)}
-    return Drawn(
+    charts = {"": _heights_chart(climbs), "missing": _missing_chart(climbs, grid)}
+    return ExhibitResult(
         charts,
         {"": table},
         _claims(climbs, times),
         (
-            *CHOSEN,
+            *CHOICES,
             f"{PEOPLE:,} people. The charts show one run for each shape and mechanism; claims rest on {repeats}.",
         ),
     )
@@ -165,13 +165,13 @@ def _stop_early(surveys: Surveys) -> EarlyStop:
 
 
 def _grid(times: int) -> list[int]:
-    """0 to 10, then about twenty numbers for each power of ten."""
+    """Return the numbers 0 to 10, then about twenty numbers for each power of ten."""
     further = np.unique(np.geomspace(PRINTED, times, round(20 * math.log10(times / PRINTED))).round().astype(int))
     return [*range(PRINTED), *further.tolist()]
 
 
 def _claims(climbs: Mapping[tuple[str, str], Climb], times: int) -> tuple[Claim, ...]:
-    def said(name: str) -> str:
+    def describe(name: str) -> str:
         return "; ".join(
             f"{shape}: {percent(climb.early.share.value)} of the rise, {climb.early.missing} units of "
             f"log-likelihood still missing, and less than the {NOTICEABLE:g} that a test can notice only after "
@@ -205,9 +205,9 @@ def _claims(climbs: Mapping[tuple[str, str], Climb], times: int) -> tuple[Claim,
             "figure 4: within ten updates",
             _PLACE,
             "For the geometric mechanism the updates come close to the maximum of the likelihood within 10 iterations.",
-            f"After {PRINTED} updates, {said(GEOMETRIC)}. Kantorovich distance from the truth after {PRINTED} and "
+            f"After {PRINTED} updates, {describe(GEOMETRIC)}. Kantorovich distance from the truth after {PRINTED} and "
             f"after {times:,}: {moves}.",
-            judged(close),
+            judge(close),
             "The first updates make most of the rise, which is what the eye sees in the figure; what is left is far "
             "more than chance explains.",
         ),
@@ -216,12 +216,12 @@ def _claims(climbs: Mapping[tuple[str, str], Climb], times: int) -> tuple[Claim,
             _PLACE,
             "For k-RR the convergence is linear and almost flat.",
             f"The first update makes {', '.join(percent(one) for one in bent)} of the rise of the first ten (a "
-            f"straight line: 10%). After {PRINTED} updates, {said(RESPONSE)}. The whole rise is "
+            f"straight line: 10%). After {PRINTED} updates, {describe(RESPONSE)}. The whole rise is "
             + ", ".join(f"{rounded(float(climb.missing[0]) / PEOPLE)}" for climb in response)
             + " per report, against "
             + ", ".join(f"{rounded(float(climb.missing[0]) / PEOPLE)}" for climb in geometric)
             + " for the geometric mechanism.",
-            judged(
+            judge(
                 max(climb.missing[0] for climb in response) < min(climb.missing[0] for climb in geometric),
                 corrected=not all(0.05 <= one <= 0.2 for one in bent),
             ),
@@ -233,7 +233,7 @@ def _claims(climbs: Mapping[tuple[str, str], Climb], times: int) -> tuple[Claim,
             "The updates converge, and their limit is the maximum likelihood estimate.",
             "No update lowers the log-likelihood, and none exceeds the certified maximum." if rising and below else
             "An update lowers the log-likelihood, or exceeds the certified maximum.",
-            judged(rising and below),
+            judge(rising and below),
             f"The limit is far away: after {times:,} updates between "
             f"{rounded(min(float(c.missing[-1]) for c in climbs.values()))} and "
             f"{rounded(max(float(c.missing[-1]) for c in climbs.values()))} units of log-likelihood are missing.",
@@ -246,19 +246,19 @@ def _claims(climbs: Mapping[tuple[str, str], Climb], times: int) -> tuple[Claim,
             f"a distribution, and its certificate says that it lacks at most {rounded(max(gap, 1e-12))} log-likelihood "
             f"per report. At the paper's setting it is one in {inverses} of {runs} runs; in the others it has negative "
             "entries.",
-            judged(invertible and gap <= CERTIFIED, corrected=inverses == 0),
+            judge(invertible and gap <= CERTIFIED, corrected=inverses == 0),
             "True, and of no use at this setting: chance in the shares of the reports makes entries negative.",
         ),
     )  # fmt: skip
 
 
 def _inverse_as_estimate() -> tuple[bool, float]:
-    """Reports whose inverse is a distribution: whether it is, and the gap of its likelihood."""
+    """Return reports whose inverse is a distribution: whether it is, and the gap of its likelihood."""
     mechanism = mechanisms()[GEOMETRIC]
     population = (binomial(LARGEST, 0.5) + 1 / (LARGEST + 1)) / 2
     counts = np.rint(1e12 * mechanism.forward(population)).astype(np.int64)
-    found = estimate(counts, mechanism, method="inverse")
-    return bool(found.distribution.min() >= 0), found.gap
+    inverse = estimate(counts, mechanism, method="inverse")
+    return bool(inverse.distribution.min() >= 0), inverse.gap
 
 
 def _after(climb: Climb, times: int) -> str:
@@ -301,11 +301,11 @@ def _heights_chart(climbs: Mapping[tuple[str, str], Climb]) -> Chart:
     )
 
 
-def _missing_chart(climbs: Mapping[tuple[str, str], Climb], shown: list[int]) -> Chart:
+def _missing_chart(climbs: Mapping[tuple[str, str], Climb], grid: list[int]) -> Chart:
     rows = [
         {"name": name, "shape": shape, "updates": k, "missing": float(f"{climb.missing[k]:.6g}")}
         for (shape, name), climb in climbs.items()
-        for k in shown
+        for k in grid
         if k > 0 and climb.missing[k] > max(climb.gap, 1e-4)
     ]
     x = {

@@ -10,14 +10,14 @@ from discreet.exact.arrays import FloatArray
 from discreet.plots.chart import Chart
 from discreet.wording import rounded
 
-from ..claims import Claim, judged
+from ..claims import Claim, judge
 from ..laws import binomial
 from ..means import Mean
 from ..repetitions import MeanPoint, mean_lines
-from ..study import Drawn, Row, Setting
+from ..study import ExhibitResult, Row, Setting
 from .surveys import (
     BINOMIAL,
-    CHOSEN,
+    CHOICES,
     DEFAULT,
     ESTIMATES,
     GEOMETRIC,
@@ -57,15 +57,15 @@ Key = tuple[str, int, str]
 Means = Mapping[tuple[str, int, str, str, str], Mean]
 
 
-def draw_distances(setting: Setting) -> Drawn:
-    """Mean distances with intervals, for each estimate, shape, size and mechanism; and ratios between mechanisms."""
+def draw_distances(setting: Setting) -> ExhibitResult:
+    """Draw mean distances with intervals for each estimate, shape, size and mechanism, and their ratios."""
     sizes, repeats = setting.pick((1_000, 100_000), SIZES), setting.pick(5, 20)
     keys = [(shape, size) for shape in shapes() for size in sizes]
-    made = mechanisms()
+    by_name = mechanisms()
     surveys: dict[Key, Surveys] = {}
     means: dict[tuple[str, int, str, str, str], Mean] = {}
     for shape, size in setting.progress(keys, "surveys"):
-        for name, m in made.items():
+        for name, m in by_name.items():
             one = surveys[shape, size, name] = draw(setting, m, shapes()[shape], size, repeats, shape)
             for which in ESTIMATES:
                 means[shape, size, name, which, "population"] = Mean.of(one.distances(which, one.population))
@@ -83,7 +83,7 @@ def draw_distances(setting: Setting) -> Drawn:
     other = _other_shapes(setting)
     charts = {truth: _chart(means, truth, repeats) for truth in TRUTHS}
     claims = _claims(surveys, means, other)
-    return Drawn(charts, {"": table, "choices": other}, claims, (*CHOSEN, _intervals(repeats)))
+    return ExhibitResult(charts, {"": table, "choices": other}, claims, (*CHOICES, _intervals(repeats)))
 
 
 def _intervals(repeats: int) -> str:
@@ -98,7 +98,7 @@ def _ratio(means: Means, shape: str, size: int, which: str, truth: str) -> Mean:
 
 
 def _other_shapes(setting: Setting) -> list[Row]:
-    """The ratio k-RR / geometric for other binomials and other random points."""
+    """Return the ratio k-RR / geometric for other binomials and other random points."""
     others: dict[str, FloatArray] = {
         f"binomial, p = {p:g}": binomial(LARGEST, p) for p in setting.pick((0.25,), OTHER_PROBABILITIES)
     }
@@ -108,16 +108,16 @@ def _other_shapes(setting: Setting) -> list[Row]:
         others[f"points {', '.join(map(str, places))}"] = points(
             dict(zip(places, rng.dirichlet(np.ones(4)).tolist(), strict=True))
         )
-    repeats, made = setting.pick(3, 10), mechanisms()
+    repeats, by_name = setting.pick(3, 10), mechanisms()
     rows: list[Row] = []
     for name, population in setting.progress(list(others.items()), "other shapes"):
-        runs = {key: draw(setting, m, population, OTHER_PEOPLE, repeats, name) for key, m in made.items()}
+        runs = {key: draw(setting, m, population, OTHER_PEOPLE, repeats, name) for key, m in by_name.items()}
         for which in (UPDATES, MAXIMUM):
-            found = {key: Mean.of(one.distances(which, population)) for key, one in runs.items()}
+            results = {key: Mean.of(one.distances(which, population)) for key, one in runs.items()}
             rows.append(
                 {
                     "distribution": name, "people": OTHER_PEOPLE, "estimate": which, "repeats": repeats,
-                    **(found[RESPONSE] / found[GEOMETRIC]).columns("ratio"),
+                    **(results[RESPONSE] / results[GEOMETRIC]).columns("ratio"),
                 }
             )  # fmt: skip
     return rows
@@ -127,13 +127,13 @@ def _claims(surveys: Mapping[Key, Surveys], means: Means, other: list[Row]) -> t
     settings = list(dict.fromkeys((shape, size) for shape, size, _ in surveys))
 
     def nearer(which: str, truth: str) -> int:
-        """In how many settings the geometric mechanism is nearer to the truth, beyond the uncertainty."""
+        """Return in how many settings the geometric mechanism is nearer to the truth, beyond the uncertainty."""
         keys = [(shape, size, name, which, truth) for shape, size in settings for name in (GEOMETRIC, RESPONSE)]
         return sum(means[one].below(means[two]) for one, two in zip(keys[::2], keys[1::2], strict=True))
 
     def largest(which: str, truth: str) -> tuple[Mean, str, int]:
-        found = [(_ratio(means, shape, size, which, truth), shape, size) for shape, size in settings]
-        return max(found, key=lambda one: one[0].value)
+        results = [(_ratio(means, shape, size, which, truth), shape, size) for shape, size in settings]
+        return max(results, key=lambda one: one[0].value)
 
     def most(which: str, truth: str = "population") -> str:
         ratio, shape, size = largest(which, truth)
@@ -169,7 +169,7 @@ def _claims(surveys: Mapping[Key, Surveys], means: Means, other: list[Row]) -> t
             f"{nearer(UPDATES, 'population')} against the population and in {nearer(UPDATES, 'sample')} against the "
             f"sample, at the maximum of the likelihood in {nearer(MAXIMUM, 'population')}, by the default estimate in "
             f"{nearer(DEFAULT, 'population')}.",
-            judged(lower == len(settings) and 2 * nearer(UPDATES, "population") > len(settings)),
+            judge(lower == len(settings) and 2 * nearer(UPDATES, "population") > len(settings)),
         ),
         Claim(
             "figure 3: up to five times",
@@ -179,7 +179,7 @@ def _claims(surveys: Mapping[Key, Surveys], means: Means, other: list[Row]) -> t
             f"{most(UPDATES, 'sample')}; at the maximum of the likelihood {most(MAXIMUM)}; by the default estimate "
             f"{most(DEFAULT)}. Other binomials and points have ratios from {rounded(min(elsewhere))} to "
             f"{rounded(max(elsewhere))}.",
-            judged(factor.high >= PRINTED, corrected=factor.low > PRINTED),
+            judge(factor.high >= PRINTED, corrected=factor.low > PRINTED),
             "The factor depends on the shape and the size, which the paper does not print in full; here the largest "
             "is above 5."
             if factor.low > PRINTED
@@ -193,7 +193,7 @@ def _claims(surveys: Mapping[Key, Surveys], means: Means, other: list[Row]) -> t
             f"{rounded(max(map(max, gaps.values())))} units of log-likelihood. The distance from the population at the "
             f"maximum is up to {worst[0]} times that of the updates ({worst[1][0]}, {worst[1][1]:,} people, "
             f"{worst[1][2]}).",
-            judged(max(map(max, gaps.values())) <= 1e-3),
+            judge(max(map(max, gaps.values())) <= 1e-3),
             "Where the updates have not converged, they smooth: the figure partly shows the number of updates.",
         ),
         Claim(
@@ -205,14 +205,14 @@ def _claims(surveys: Mapping[Key, Surveys], means: Means, other: list[Row]) -> t
             f"{max(gains.values(), key=lambda one: one.value)}; it is further off, beyond the intervals, in "
             f"{len(worse)} of {len(gains)} settings. In {sum(combs)} of {len(combs)} runs of the binomial distribution "
             "with geometric noise it is a comb (total variation distance above 1/2).",
-            judged(average >= 1),
+            judge(average >= 1),
             "A good part of the error is that of the reconstruction, not of the noise.",
         ),
     )
 
 
 def _chart(means: Means, truth: str, repeats: int) -> Chart:
-    drawn = [
+    layers = [
         MeanPoint(name, size, mean.value, mean.low, mean.high, which, shape)
         for which in ESTIMATES
         for shape in (BINOMIAL, POINTS)
@@ -221,7 +221,7 @@ def _chart(means: Means, truth: str, repeats: int) -> Chart:
     ]
     of = "the population" if truth == "population" else "the people who were drawn"
     return mean_lines(
-        drawn,
+        layers,
         "people",
         "Kantorovich distance",
         f"Geometric noise leads to nearer reconstructions of {of}",

@@ -13,8 +13,8 @@ from discreet.plots.chart import QUIET, STROKES, WIDTH, Chart, Spec, finish, ser
 from discreet.privacy.verify import verify
 from discreet.wording import rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Row, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .surveys import GEOMETRIC, LARGEST, RADIUS, RESPONSE, mechanisms
 
@@ -27,13 +27,13 @@ CLOSE = 1e-9
 _PLACE = "[F] section 4"
 
 
-def draw_likelihoods(setting: Setting) -> Drawn:
-    """What is reported for 50, and the largest likelihood ratio between truths at each distance."""
-    made = mechanisms()
-    ratios = {name: largest_ratios(m) for name, m in made.items()}
+def draw_likelihoods(setting: Setting) -> ExhibitResult:
+    """Return what is reported for 50, and the largest likelihood ratio between truths at each distance."""
+    by_name = mechanisms()
+    ratios = {name: largest_ratios(m) for name, m in by_name.items()}
     reports: list[Row] = [
         {"mechanism": name, "report": y, "probability": significant(p)}
-        for name, m in made.items()
+        for name, m in by_name.items()
         for y, p in enumerate(m.matrix[TRUTH].tolist())
     ]
     apart: list[Row] = [
@@ -42,15 +42,15 @@ def draw_likelihoods(setting: Setting) -> Drawn:
         for d, ratio in enumerate(line.tolist())
         if d
     ]
-    return Drawn(
+    return ExhibitResult(
         {"": _reports_chart(reports), "ratios": _ratios_chart(apart)},
         {"": reports, "ratios": apart},
-        _claims(made, ratios),
+        _claims(by_name, ratios),
     )
 
 
 def largest_ratios(mechanism: Mechanism) -> FloatArray:
-    """For each distance d, the largest P(y | x) / P(y | x') over all reports y and truths with |x - x'| = d."""
+    """Return the largest P(y | x) / P(y | x') over all reports y and truths with |x - x'| = d, for each d."""
     matrix = mechanism.matrix
     ratios = np.ones(len(matrix))
     for d in range(1, len(matrix)):
@@ -58,13 +58,13 @@ def largest_ratios(mechanism: Mechanism) -> FloatArray:
     return ratios
 
 
-def _claims(made: dict[str, Mechanism], ratios: dict[str, FloatArray]) -> tuple[Claim, ...]:
+def _claims(by_name: dict[str, Mechanism], ratios: dict[str, FloatArray]) -> tuple[Claim, ...]:
     response, geometric = ratios[RESPONSE], ratios[GEOMETRIC]
-    found = calibrate("geometric", LARGEST, likelihood_ratio=2, within=RADIUS)
+    fit = calibrate("geometric", LARGEST, likelihood_ratio=2, within=RADIUS)
     everywhere = calibrate("geometric", LARGEST, likelihood_ratio=2)
     flat = everywhere.mechanism.matrix[TRUTH, 1:-1]
-    metric = verify(made[GEOMETRIC], "metric")
-    local = {name: float(verify(m, "local").ratio) for name, m in made.items()}
+    metric = verify(by_name[GEOMETRIC], "metric")
+    local = {name: float(verify(m, "local").ratio) for name, m in by_name.items()}
     steep = calibrate("geometric", LARGEST, likelihood_ratio=2, within=1).mechanism
     adjacent = largest_ratios(steep)
     return (
@@ -74,16 +74,16 @@ def _claims(made: dict[str, Mechanism], ratios: dict[str, FloatArray]) -> tuple[
             "k-RR with epsilon ln 2 bounds the likelihood ratio by 2, and every pair of different values attains it.",
             f"The exact largest ratio is {rounded(local[RESPONSE])}; at distances 1 to {LARGEST} it lies between "
             f"{rounded(float(response[1:].min()))} and {rounded(float(response[1:].max()))}.",
-            judged(local[RESPONSE] == 2 and bool(np.allclose(response[1:], 2, rtol=CLOSE, atol=0))),
+            judge(local[RESPONSE] == 2 and bool(np.allclose(response[1:], 2, rtol=CLOSE, atol=0))),
             "The printed bound `epsilon^(ln 2)` is e^(ln 2).",
         ),
         Claim(
             "figure 1: radius 10",
             _PLACE,
             "The geometric mechanism with epsilon ln 2 / 10 bounds the ratio by 2 within a radius of 10.",
-            f"The largest epsilon with a ratio of at most 2 within {RADIUS} is {rounded(found.epsilon, 6)}; ln 2 / 10 "
+            f"The largest epsilon with a ratio of at most 2 within {RADIUS} is {rounded(fit.epsilon, 6)}; ln 2 / 10 "
             f"is {rounded(math.log(2) / RADIUS, 6)}.",
-            judged(abs(float(found.epsilon) * RADIUS / math.log(2) - 1) < 1e-6),
+            judge(abs(float(fit.epsilon) * RADIUS / math.log(2) - 1) < 1e-6),
         ),
         Claim(
             "figure 1: the whole range",
@@ -92,7 +92,7 @@ def _claims(made: dict[str, Mechanism], ratios: dict[str, FloatArray]) -> tuple[
             f"The largest such epsilon is {rounded(everywhere.epsilon, 6)}, ln 2 / "
             f"{rounded(math.log(2) / everywhere.epsilon, 5)}; for the truth {TRUTH}, reports 1 to {LARGEST - 1} have "
             f"probabilities from {rounded(float(flat.min()))} to {rounded(float(flat.max()))}.",
-            judged(abs(math.log(2) / float(everywhere.epsilon) - LARGEST) < 1e-3),
+            judge(abs(math.log(2) / float(everywhere.epsilon) - LARGEST) < 1e-3),
             "The two ends of the range collect what lies beyond them, and are far likelier than any other report.",
         ),
         Claim(
@@ -102,7 +102,7 @@ def _claims(made: dict[str, Mechanism], ratios: dict[str, FloatArray]) -> tuple[
             "further away.",
             "At distances 1, 2, 5 and 10 the largest ratio is "
             f"{', '.join(rounded(float(adjacent[d]), 4) for d in (1, 2, 5, 10))}.",
-            judged(bool(adjacent[2] <= adjacent[1])),
+            judge(bool(adjacent[2] <= adjacent[1])),
             "The bound e^(epsilon d) grows with the distance d. What falls with it is the probability of the report.",
         ),
         Claim(
@@ -112,7 +112,7 @@ def _claims(made: dict[str, Mechanism], ratios: dict[str, FloatArray]) -> tuple[
             f"Within {RADIUS} both bound the ratio by {rounded(float(geometric[RADIUS]))} and "
             f"{rounded(float(response[RADIUS]))}; beyond, that of the geometric mechanism grows, to "
             f"{rounded(local[GEOMETRIC], 4)} between 0 and {LARGEST}, where k-RR has {rounded(local[RESPONSE])}.",
-            judged(
+            judge(
                 abs(float(geometric[RADIUS]) / 2 - 1) < CLOSE,
                 corrected=local[GEOMETRIC] > local[RESPONSE] * (1 + CLOSE),
             ),
@@ -125,7 +125,7 @@ def _claims(made: dict[str, Mechanism], ratios: dict[str, FloatArray]) -> tuple[
             "The truncated geometric mechanism is epsilon-d-private for the distance between integers.",
             f"The exact least epsilon per unit of distance is {rounded(metric.epsilon, 8)}; ln 2 / 10 is "
             f"{rounded(math.log(2) / RADIUS, 8)}.",
-            judged(metric.epsilon <= math.log(2) / RADIUS * (1 + CLOSE)),
+            judge(metric.epsilon <= math.log(2) / RADIUS * (1 + CLOSE)),
         ),
     )
 

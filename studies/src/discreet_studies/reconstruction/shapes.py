@@ -6,13 +6,13 @@ import math
 
 from discreet.plots.chart import PALE, PALETTE, Chart, Spec, beside, finish
 
-from ..claims import Claim, judged
+from ..claims import Claim, judge
 from ..means import Mean
-from ..study import Drawn, Row, Setting
+from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .surveys import (
     BINOMIAL,
-    CHOSEN,
+    CHOICES,
     DEFAULT,
     ESTIMATES,
     GEOMETRIC,
@@ -31,8 +31,8 @@ PEOPLE = 100_000
 _PLACE = "[F] section 4.1, figure 2"
 
 
-def draw_shapes(setting: Setting) -> Drawn:
-    """One run of each shape and mechanism as curves, and the total variation distance over several runs."""
+def draw_shapes(setting: Setting) -> ExhibitResult:
+    """Draw one run of each shape and mechanism as curves, and the total variation distance over several runs."""
     repeats = setting.pick(3, 20)
     surveys = {
         (shape, name): draw(setting, m, population, PEOPLE, repeats, shape)
@@ -60,11 +60,11 @@ def draw_shapes(setting: Setting) -> Drawn:
         "maximum": _chart(surveys, MAXIMUM, "The same reports, at the maximum of the likelihood"),
         "default": _chart(surveys, DEFAULT, "The same reports, by the default estimate"),
     }
-    return Drawn(charts, {"": curves, "distances": table}, _claims(variations), CHOSEN)
+    return ExhibitResult(charts, {"": curves, "distances": table}, _claims(variations), CHOICES)
 
 
 def _curves(shape: str, name: str, one: Surveys) -> list[Row]:
-    """The curves of a typical run."""
+    """Return the curves of a typical run."""
     noisy = one.reports[one.typical] / one.people
     return [
         {
@@ -76,36 +76,36 @@ def _curves(shape: str, name: str, one: Surveys) -> list[Row]:
     ]  # fmt: skip
 
 
-def _claims(found: dict[tuple[str, str, str], Mean]) -> tuple[Claim, ...]:
-    def said(which: str) -> str:
-        numbers = {key[:2]: mean for key, mean in found.items() if key[2] == which}
+def _claims(means: dict[tuple[str, str, str], Mean]) -> tuple[Claim, ...]:
+    def describe(which: str) -> str:
+        numbers = {key[:2]: mean for key, mean in means.items() if key[2] == which}
         return "; ".join(f"{shape}, {name} {mean}" for (shape, name), mean in numbers.items())
 
     def better(which: str, name: str, good: str, bad: str) -> bool:
-        return found[good, name, which].below(found[bad, name, which])
+        return means[good, name, which].below(means[bad, name, which])
 
-    at = found[POINTS, RESPONSE, UPDATES], found[POINTS, GEOMETRIC, UPDATES]
-    exact = found[POINTS, RESPONSE, MAXIMUM], found[POINTS, GEOMETRIC, MAXIMUM]
+    at = means[POINTS, RESPONSE, UPDATES], means[POINTS, GEOMETRIC, UPDATES]
+    exact = means[POINTS, RESPONSE, MAXIMUM], means[POINTS, GEOMETRIC, MAXIMUM]
     flipped = not better(MAXIMUM, GEOMETRIC, BINOMIAL, POINTS)
     return (
         Claim(
             "figure 2: k-RR and shapes",
             _PLACE,
             "For k-RR the reconstruction of the 4-point distribution is much better than that of the binomial one.",
-            f"Total variation distance from the truth after 5,000 updates: {said(UPDATES)}.",
-            judged(better(UPDATES, RESPONSE, POINTS, BINOMIAL)),
-            f"At the maximum of the likelihood: {said(MAXIMUM)}.",
+            f"Total variation distance from the truth after 5,000 updates: {describe(UPDATES)}.",
+            judge(better(UPDATES, RESPONSE, POINTS, BINOMIAL)),
+            f"At the maximum of the likelihood: {describe(MAXIMUM)}.",
         ),
         Claim(
             "figure 2: geometric and shapes",
             _PLACE,
             "For the geometric mechanism it is the other way round: the binomial distribution is reconstructed much "
             "better.",
-            f"Total variation distance: {found[BINOMIAL, GEOMETRIC, UPDATES]} (binomial) and "
-            f"{found[POINTS, GEOMETRIC, UPDATES]} (4 points) after 5,000 updates; "
-            f"{found[BINOMIAL, GEOMETRIC, MAXIMUM]} and {found[POINTS, GEOMETRIC, MAXIMUM]} at the maximum of the "
+            f"Total variation distance: {means[BINOMIAL, GEOMETRIC, UPDATES]} (binomial) and "
+            f"{means[POINTS, GEOMETRIC, UPDATES]} (4 points) after 5,000 updates; "
+            f"{means[BINOMIAL, GEOMETRIC, MAXIMUM]} and {means[POINTS, GEOMETRIC, MAXIMUM]} at the maximum of the "
             "likelihood.",
-            judged(better(UPDATES, GEOMETRIC, BINOMIAL, POINTS), corrected=flipped),
+            judge(better(UPDATES, GEOMETRIC, BINOMIAL, POINTS), corrected=flipped),
             "It is the number of updates that favours the smooth shape: at the maximum the order is not the paper's."
             if flipped
             else "",
@@ -116,7 +116,7 @@ def _claims(found: dict[tuple[str, str, str], Mean]) -> tuple[Claim, ...]:
             "The shape of the 4-point distribution comes out better with k-RR than with the geometric mechanism.",
             f"Total variation distance: k-RR {at[0]}, geometric {at[1]} after 5,000 updates; k-RR {exact[0]}, "
             f"geometric {exact[1]} at the maximum of the likelihood.",
-            judged(at[0].below(at[1]), corrected=not exact[0].below(exact[1])),
+            judge(at[0].below(at[1]), corrected=not exact[0].below(exact[1])),
             "By total variation, which does not know how far off a value is; the Kantorovich distance of figure 3 does."
             + ("" if exact[0].below(exact[1]) else " At the maximum k-RR is not better beyond the intervals."),
         ),
@@ -151,7 +151,7 @@ def _panel(one: Surveys, which: str, title: str) -> Chart:
     highest = max(float(column.max()) for column in columns.values())
     step = next(step for step in (0.02, 0.05, 0.1, 0.2) if highest <= 6 * step)
     ticks = [significant(k * step) for k in range(math.ceil(highest / step) + 1)]
-    top = ticks[-1]  # a label at the top of every panel, so that their titles stand in a line
+    top = ticks[-1]  # a label at the top of every panel, so that their titles are aligned
     scale = {"domain": list(columns), "range": [PALE, PALETTE[2], PALETTE[1]]}
     x = {
         "type": "quantitative",

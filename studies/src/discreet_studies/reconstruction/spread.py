@@ -19,11 +19,11 @@ from discreet.mechanisms.geometric import geometric
 from discreet.plots.chart import STROKES, WIDTH, Chart, Spec, finish, series
 from discreet.wording import rounded
 
-from ..claims import Basis, Claim, judged
+from ..claims import Basis, Claim, judge
 from ..means import Mean
-from ..study import Drawn, Row, Setting
+from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
-from .surveys import CHOSEN, GEOMETRIC, LARGEST, RESPONSE, UPDATES, Surveys, draw, mechanisms, shapes
+from .surveys import CHOICES, GEOMETRIC, LARGEST, RESPONSE, UPDATES, Surveys, draw, mechanisms, shapes
 
 #: So many people answer where the errors of the updates are looked at.
 PEOPLE = 10_000
@@ -62,7 +62,7 @@ def is_inverse(n: int, alpha: Fraction) -> bool:
     )
 
 
-def draw_invertible(setting: Setting) -> Drawn:
+def draw_invertible(setting: Setting) -> ExhibitResult:
     """Multiply G by its inverse in fractions; at alpha = 1 there is none."""
     sizes, alphas = setting.pick(range(1, 13), range(1, 41)), [Fraction(text) for text in ("1/10", "1/2", "9/10")]
     rows: list[Row] = [
@@ -77,10 +77,10 @@ def draw_invertible(setting: Setting) -> Drawn:
         f"G times the tridiagonal inverse is the identity, in fractions, in {right} of {len(rows)} cases with alpha "
         f"below 1 (n up to {sizes[-1]}); its determinant is (1 - a^2)^n times the factors of the columns. At alpha = 1 "
         "all rows are equal.",
-        judged(right == len(rows), corrected=True),
+        judge(right == len(rows), corrected=True),
         "At alpha = 1 (epsilon = 0), which the paper allows, G has no inverse.",
     )  # fmt: skip
-    return Drawn({}, {"": rows}, (claim,))
+    return ExhibitResult({}, {"": rows}, (claim,))
 
 
 # ------------------------------------------------------------------------------------------------ the conjecture
@@ -122,7 +122,7 @@ def _arrangement(surveys: Surveys, rng: np.random.Generator) -> Mean:
     return Mean.of([float(one) / shuffled_distance(e, rng, 50) for one, e in zip(actual, errors, strict=True)])
 
 
-def draw_conjecture(setting: Setting) -> Drawn:
+def draw_conjecture(setting: Setting) -> ExhibitResult:
     """Exact errors of the linear estimate, then those of the updates: as they lie, and shuffled."""
     made = mechanisms()
     rows: list[Row] = []
@@ -157,7 +157,8 @@ def draw_conjecture(setting: Setting) -> Drawn:
         }
         for shape, name in ratios
     ]  # fmt: skip
-    return Drawn({"": _chart(rows)}, {"": rows, "arrangement": table}, _claims(ratios, near, measured), CHOSEN[:2])
+    tables = {"": rows, "arrangement": table}
+    return ExhibitResult({"": _chart(rows)}, tables, _claims(ratios, near, measured), CHOICES[:2])
 
 
 def _claims(
@@ -183,7 +184,7 @@ def _claims(
             + "; of the geometric mechanism "
             + ", ".join(f"{a:.3f} and {b:.4f} ({shape})" for (shape, name), (a, b) in near.items() if name == GEOMETRIC)
             + f". Their running sums are {said(ratios, RESPONSE)} times those of the same errors shuffled at random.",
-            judged(max(apart) < 0.01 and all(abs(ratio - 1) < 0.1 for ratio in response)),
+            judge(max(apart) < 0.01 and all(abs(ratio - 1) < 0.1 for ratio in response)),
         ),
         Claim(
             "conjecture: why the distance is larger", place,
@@ -192,7 +193,7 @@ def _claims(
             f"{said(ratios, GEOMETRIC)} times those of the same errors shuffled (exact, q G^-1). After 5,000 updates "
             f"the distance is {said(measured, GEOMETRIC)} times that of the same errors shuffled, for k-RR "
             f"{said(measured, RESPONSE)}.",
-            judged(all(larger)),
+            judge(all(larger)),
             "Shuffling keeps the size of every error and changes only where it lies.",
             Basis.DRAWN,
         ),

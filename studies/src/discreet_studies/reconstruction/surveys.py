@@ -43,7 +43,7 @@ UPDATES, MAXIMUM, DEFAULT = "5,000 updates, as in the paper", "certified maximum
 ESTIMATES = (UPDATES, MAXIMUM, DEFAULT)
 
 #: What the paper leaves open.
-CHOSEN = (
+CHOICES = (
     "The binomial distribution is that of 100 trials with probability 1/2.",
     "The four points and their probabilities, drawn once at random: "
     + ", ".join(f"{value} ({share:.0%})" for value, share in FOUR_POINTS.items())
@@ -53,19 +53,19 @@ CHOSEN = (
 
 
 def points(shares: Mapping[int, float], n: int = LARGEST) -> FloatArray:
-    """A distribution on a few of the values 0..n."""
+    """Return a distribution on a few of the values 0..n."""
     p = np.zeros(n + 1)
     p[list(shares)] = list(shares.values())
     return p
 
 
 def shapes() -> dict[str, FloatArray]:
-    """The two populations by name."""
+    """Return the two populations by name."""
     return {BINOMIAL: binomial(LARGEST, 0.5), POINTS: points(FOUR_POINTS)}
 
 
 def mechanisms(n: int = LARGEST) -> dict[str, Mechanism]:
-    """The two mechanisms of [F], calibrated as it does: a ratio of 2 within the radius, and everywhere."""
+    """Return the two mechanisms of [F], calibrated as it does: a ratio of 2 within the radius, and everywhere."""
     return {
         GEOMETRIC: geometric(n, epsilon=math.log(2) / RADIUS),
         RESPONSE: randomized_response(Counts(n), alpha="1/2"),
@@ -111,7 +111,7 @@ class Surveys:
         return self._updated[1]
 
     def estimates(self, which: str) -> FloatArray:
-        """What one of ``ESTIMATES`` gives in each repetition, in rows."""
+        """Return what one of ``ESTIMATES`` gives in each repetition, in rows."""
         if which == UPDATES:
             return self._updated[0]
         return self._maximum if which == MAXIMUM else self._default
@@ -130,11 +130,11 @@ class Surveys:
         return int(np.argsort(self.variations(UPDATES, self.population), kind="stable")[len(self.reports) // 2])
 
     def distances(self, which: str, truth: FloatArray) -> FloatArray:
-        """The Kantorovich distance of each reconstruction from a distribution."""
+        """Return the Kantorovich distance of each reconstruction from a distribution."""
         return np.array([kantorovich(p, truth, self.mechanism.inputs) for p in self.estimates(which)])
 
     def variations(self, which: str, truth: FloatArray) -> FloatArray:
-        """The total variation distance of each reconstruction from a distribution."""
+        """Return the total variation distance of each reconstruction from a distribution."""
         return np.asarray(np.abs(self.estimates(which) - truth).sum(axis=1) / 2)
 
 
@@ -161,7 +161,7 @@ def draw(
 def repeat(
     setting: Setting, mechanism: Mechanism, population: FloatArray, counts: IntArray, repeats: int, *names: object
 ) -> Surveys:
-    """Let people report again and again: so many have each value."""
+    """Let people report repeatedly; ``counts`` people have each value."""
     rng = setting.generator("reports", mechanism.family, *names, int(counts.sum()))
     values = np.repeat(np.arange(len(counts)), counts)
     reports = [

@@ -14,7 +14,7 @@ from ..study import Row
 def curves_by_alpha(
     rows: Sequence[Row], alphas: Sequence[Fraction], names: Mapping[str, str], cost: Axis, title: str, subtitle: str
 ) -> Chart:
-    """A panel for each alpha, a curve over n for each column that has a name; what programs gave are dots."""
+    """Draw a panel for each alpha, a curve over n for each column that has a name; what programs gave are dots."""
     curves = {
         f"alpha = {float(alpha):g}": [
             {"name": name, "x": row["n"], "y": row[column]}

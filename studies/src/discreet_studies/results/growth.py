@@ -1,4 +1,4 @@
-"""How the banded interior point grows with the number of values, beside dense linear algebra and plain updates."""
+"""Growth of the banded interior point with the number of values, against dense linear algebra and updates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from discreet.estimation.algebra import single_threaded_blas
 from discreet.estimation.interior import solve
 from discreet.estimation.methods import PAPER_ITERATIONS
-from discreet.estimation.model.models import Dense, Geometric
+from discreet.estimation.model.models import DenseModel, GeometricModel
 from discreet.estimation.solvers.em import iterate
 from discreet.exact.arrays import FloatArray
 from discreet.mechanisms.geometric import geometric
@@ -20,8 +20,8 @@ from discreet.plots.panels import Axis, panels
 from discreet.report import Json
 from discreet.wording import listed, rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Setting
 from ..tables import number, shortened
 from .populations import shares
 
@@ -31,7 +31,7 @@ EPSILON = math.log(2) / 10
 PEOPLE = 100_000
 GAP = 1e-8
 
-#: Dense matrices are compared up to so many values.
+#: Maximum number of values for which dense matrices are compared.
 LARGEST_DENSE = 1000
 
 #: Updates that stand for all 5,000, times the number of values: each takes as long as the others.
@@ -61,10 +61,10 @@ class Sample:
         chances = shares(geometric(size - 1, epsilon=EPSILON).forward(truth))
         return Sample(generator.multinomial(PEOPLE, chances) / PEOPLE, math.exp(-EPSILON))
 
-    def dense(self) -> Dense:
-        """The same problem with the probabilities written out (their columns up to factors, which do not matter)."""
-        x, seen = np.arange(len(self.q)), self.q > 0
-        return Dense(self.alpha ** np.abs(np.subtract.outer(x, x[seen])).astype(float), self.q[seen])
+    def dense(self) -> DenseModel:
+        """Return the same problem with explicit probabilities (columns up to factors, which do not matter)."""
+        x, is_possible = np.arange(len(self.q)), self.q > 0
+        return DenseModel(self.alpha ** np.abs(np.subtract.outer(x, x[is_possible])).astype(float), self.q[is_possible])
 
 
 def _seconds(task: Callable[[], object], rounds: int) -> float:
@@ -77,8 +77,8 @@ def _seconds(task: Callable[[], object], rounds: int) -> float:
     return best
 
 
-def draw(setting: Setting) -> Drawn:
-    """Seconds over the number of values."""
+def draw(setting: Setting) -> ExhibitResult:
+    """Draw seconds over the number of values."""
     sizes = setting.pick((100, 300, 1000, 3000, 10_000), (100, 300, 1000, 3000, 10_000, 30_000, 100_000))
     rows = [_row(setting, size) for size in setting.progress(sizes, "sizes")]
     points = [
@@ -99,25 +99,25 @@ def draw(setting: Setting) -> Drawn:
         f"Geometric noise, {PEOPLE:,} reports. Both interior points end with the same certificate; the updates have "
         "none. The best of two or three runs on one machine: ratios count, not seconds.",
         columns=1,
-        marked=True,
+        with_dots=True,
     )
     steps = [{key: row[key] for key in ("values", "iterations", "gap")} for row in rows]
     clocks = [{key: row[key] for key in ("values", *_NAMES)} for row in rows]
-    return Drawn({"": chart}, {"": shortened(steps), "seconds": shortened(clocks)}, _claims(rows))
+    return ExhibitResult({"": chart}, {"": shortened(steps), "seconds": shortened(clocks)}, _claims(rows))
 
 
 def _decades(values: list[float]) -> tuple[float, float]:
-    """The powers of ten around some numbers."""
+    """Return the powers of ten around some numbers."""
     logs = [math.log10(value) for value in values]
     return 10.0 ** math.floor(min(logs)), 10.0 ** math.ceil(max(logs))
 
 
 def _row(setting: Setting, size: int) -> dict[str, Json]:
     sample = Sample.of(size, setting.generator("growth", size))
-    banded = Geometric(sample.alpha, sample.q)
-    found = solve(banded, GAP)
+    banded = GeometricModel(sample.alpha, sample.q)
+    solution = solve(banded, GAP)
     row: dict[str, Json] = {
-        "values": size, "iterations": found.iterations, "gap": float(f"{found.gap:.1e}"),
+        "values": size, "iterations": solution.iterations, "gap": float(f"{solution.gap:.1e}"),
         "banded": _seconds(lambda: solve(banded, GAP), 3), "dense": None, "updates": None, "apart": None,
     }  # fmt: skip
     if size <= LARGEST_DENSE:
@@ -126,11 +126,11 @@ def _row(setting: Setting, size: int) -> dict[str, Json]:
             other = solve(dense, GAP)
             row["dense"] = _seconds(lambda: solve(dense, GAP), 2)
             row["updates"] = _seconds(lambda: iterate(dense, times), 2) / times * PAPER_ITERATIONS
-        row["apart"] = abs(_log_likelihood(banded, found.p) - _log_likelihood(banded, other.p))
+        row["apart"] = abs(_log_likelihood(banded, solution.p) - _log_likelihood(banded, other.p))
     return row
 
 
-def _log_likelihood(model: Geometric, p: FloatArray) -> float:
+def _log_likelihood(model: GeometricModel, p: FloatArray) -> float:
     return float(model.q @ np.log(model.forward(p)))
 
 
@@ -153,7 +153,7 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
             "The time to the certified maximum grows in proportion to the number of values.",
             f"From 1,000 values on it grows with the power {rounded(slope)} (standard error {rounded(error, 2)}) of "
             "their number.",
-            judged(slope - 2 * error < IN_PROPORTION),
+            judge(slope - 2 * error < IN_PROPORTION),
         ),
         Claim(
             "banded: certified", "[R] banded interior point",
@@ -161,13 +161,13 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
             f"Gaps of at most {max(gaps):.1e}, after {min(steps)} to {max(steps)} steps, for "
             f"{listed([str(r['values']) for r in rows])} values; its log-likelihood is that of the dense method within "
             f"{max(away, 1e-12):.0e}.",
-            judged(max(gaps) <= GAP and max(steps) <= 30 and away <= 2 * GAP),
+            judge(max(gaps) <= GAP and max(steps) <= 30 and away <= 2 * GAP),
         ),
         Claim(
             "banded: against dense algebra", "[R] banded interior point",
             "At 1,000 values it takes a small part of the time of dense linear algebra, and of 5,000 updates.",
             f"{rounded(dense, 2)} of the time of the same method with a dense matrix, {rounded(updates, 2)} of that of "
             f"{PAPER_ITERATIONS:,} updates, in this run.",
-            judged(dense < 0.5 and updates < 0.1),
+            judge(dense < 0.5 and updates < 0.1),
         ),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The least true delta of bounded noise in closed form, beside linear programs over all laws."""
+"""The least true delta of bounded noise in closed form, compared with linear programs over all laws."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from discreet.plots.panels import Axis, panels
 from discreet.report import Json
 from discreet.wording import rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Setting
 from ..tables import number, shortened
 from .changing_laws import least_delta_of_changing_laws
 
@@ -38,8 +38,8 @@ _NAMES = {
 }
 
 
-def draw(setting: Setting) -> Drawn:
-    """The least delta over the probability of the truth."""
+def draw(setting: Setting) -> ExhibitResult:
+    """Draw the least delta over the probability of the truth."""
     stays = [Fraction(k, 100) for k in (range(10, 100, 10) if setting.quick else range(5, 100, 5))]
     rows: list[dict[str, Json]] = []
     for epsilon, reach in setting.progress(PANELS, "settings"):
@@ -63,13 +63,13 @@ def draw(setting: Setting) -> Drawn:
         columns=2,
         dots=(_NAMES["least_of_all"], _NAMES["every_count"]),
     )
-    return Drawn({"": chart}, {"": shortened(rows)}, _claims(rows))
+    return ExhibitResult({"": chart}, {"": shortened(rows)}, _claims(rows))
 
 
 def _program(epsilon: Fraction, stay: Fraction, reach: int, symmetric: bool) -> float:
-    """The optimum for counts from D on."""
-    wanted = NoiseRequirements(epsilon, reach, reach, reach, stay, symmetric=symmetric)
-    return float(NoiseProgram(wanted).least_delta().cost)
+    """Return the optimum for counts from D on."""
+    requirements = NoiseRequirements(epsilon, reach, reach, reach, stay, symmetric=symmetric)
+    return float(NoiseProgram(requirements).least_delta().cost)
 
 
 def _row(epsilon: Fraction, stay: Fraction, reach: int) -> dict[str, Json]:
@@ -106,21 +106,21 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
             "s max(C - (E - 1), (E - 1)/(E^D - 1)).",
             f"A linear program over all laws, symmetric or not, agrees at {len(inside)} settings to within "
             f"{max(away, 1e-15):.1g} of it.",
-            judged(away < SAME),
+            judge(away < SAME),
         ),
         Claim(
             "least delta: symmetric laws suffice", "[R] least delta",
             "For counts from D on, no asymmetric law has a smaller delta than the best symmetric one.",
             f"Programs with and without symmetry agree at all {len(rows)} settings to within {max(lean, 1e-15):.1g} of "
             "the optimum.",
-            judged(lean < SAME),
+            judge(lean < SAME),
         ),
         Claim(
             "least delta: a lower bound always", "[R] least delta",
             "Where p(1) > E eta, the formula is below the least delta.",
             f"The optimum is {rounded(min(above))} to {rounded(max(above))} times the formula at {len(outside)} "
             "settings.",
-            judged(min(above) > 1),
+            judge(min(above) > 1),
         ),
         _few_counts(),
         Claim(
@@ -129,12 +129,12 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
             f"It is {rounded(min(small))} to {rounded(max(small))} times that for counts from D on. At epsilon 0.18, "
             f"eta 0.26 and D = 3 its shared law is best not symmetric: {rounded(any_law, 7)} instead of "
             f"{rounded(even_law, 7)}.",
-            judged(min(small) > 1 - SAME and any_law < even_law),
+            judge(min(small) > 1 - SAME and any_law < even_law),
         ),
         Claim(
             "least delta: against the paper's noise", "[R] least delta",
             "The noise has a true delta no larger than that of Sadeghi et al. at the same epsilon, eta and D.",
-            f"Theirs is {rounded(min(gain))} to {rounded(max(gain))} times it.", judged(min(gain) > 1 - SAME),
+            f"Theirs is {rounded(min(gain))} to {rounded(max(gain))} times it.", judge(min(gain) > 1 - SAME),
         ),
     )  # fmt: skip
 
@@ -161,5 +161,5 @@ def _few_counts() -> Claim:
         "count can have a smaller one.",
         f"At epsilon 1.1, eta 0.5 and D = 4 it is {rounded(one_law)}. By linear programs with a law for each count the "
         f"least is {said[False]} counts, and {said[True]} if every law has zero bias.",
-        judged(rising and met and found[False][2] < one_law),
+        judge(rising and met and found[False][2] < one_law),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The explicit fair mechanism reports the truth most often in the worst case, whatever else is asked for or not."""
+"""The explicit fair mechanism reports the truth most often in the worst case, under any further properties."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from discreet.report import Json
 from discreet.utility import cost
 from discreet.wording import rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Setting
 from ..tables import number, shortened
 from .curves import curves_by_alpha
 
@@ -30,8 +30,8 @@ _NAMES = {
 }
 
 
-def draw(setting: Setting) -> Drawn:
-    """The worst probability of a wrong report over n."""
+def draw(setting: Setting) -> ExhibitResult:
+    """Draw the worst probability of a wrong report over n."""
     sizes, solved = setting.pick((range(1, 21), (1, 2, 4, 7)), (range(1, 41), (1, 2, 3, 4, 6, 9, 12, 16)))
     rows: list[dict[str, Json]] = []
     for alpha in setting.progress(ALPHAS, "alphas"):
@@ -45,19 +45,19 @@ def draw(setting: Setting) -> Drawn:
         "Lower is better. The dots are the exact optimum over all mechanisms of this privacy, with no property asked "
         "for.",
     )
-    return Drawn({"": chart}, {"": shortened(rows)}, _claims(rows))
+    return ExhibitResult({"": chart}, {"": shortened(rows)}, _claims(rows))
 
 
 def least_worst_case(n: int, alpha: Fraction) -> Fraction:
-    """The least worst-case L0 cost of all private mechanisms, by the linear program (no closed form is used).
+    """Return the least worst-case L0 cost of all private mechanisms, by the linear program (no closed form is used).
 
     >>> least_worst_case(2, Fraction(1, 2))
     Fraction(1, 2)
     """
-    request, stated = read_request(
+    request, program = read_request(
         n, alpha=alpha, epsilon=None, delta=0, loss="L0", properties=(), prior=None, worst_case=True
     )
-    table = search(request, stated).proved.table
+    table = search(request, program).certified.table
     return max(1 - table.probability(i, i) for i in range(n + 1))
 
 
@@ -89,19 +89,19 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
             "The exact optimum of the linear program without any property equals its cost, as a fraction, in "
             f"{sum(solved)} of {len(solved)} cases; the formula is the table's own cost in {sum(formula)} of "
             f"{len(formula)}.",
-            judged(all(solved) and all(formula)),
+            judge(all(solved) and all(formula)),
         ),
         Claim(
             "minimax: the geometric mechanism is worse", "[R] minimax",
             "The geometric mechanism, best on average, is worse in its worst case.",
             f"Its worst probability of a wrong report is {rounded(min(ratios))} to {rounded(max(ratios))} times as "
             "large.",
-            judged(min(ratios) >= 1),
+            judge(min(ratios) >= 1),
         ),
         Claim(
             "minimax: not from the geometric mechanism", "[R] minimax",
-            "For n from 2 on the explicit fair mechanism is no post-processing of the geometric one.",
-            f"It is derivable in {sum(apart)} of {len(apart)} cases, decided exactly.", judged(not any(apart)),
+            "For n of at least 2 the explicit fair mechanism is not a post-processing of the geometric one.",
+            f"It is derivable in {sum(apart)} of {len(apart)} cases, decided exactly.", judge(not any(apart)),
             "Some post-processing of the geometric mechanism has the same worst case (Gupte and Sundararajan 2010), "
             "without fairness.",
         ),

@@ -20,8 +20,8 @@ from discreet.privacy.partition_selection import (
 from discreet.report import Json
 from discreet.wording import rounded
 
-from ..claims import Claim, judged
-from ..study import Drawn, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Setting
 from ..tables import number, shortened
 
 #: alpha and D of each panel.
@@ -33,7 +33,7 @@ CASES = ((Fraction(1, 3), 4), (Fraction(1, 2), 10), (Fraction(3, 4), 7), (Fracti
 #: Where two groups of one person are worked out over all pairs of counts.
 JOINT = ((Fraction(1, 3), 2), (Fraction(1, 2), 3))
 
-#: A curve has about twice so many dots at most.
+#: About half the maximum number of dots of a curve.
 MOST_DOTS = 13
 
 #: What may be reported: a count, or that the group is not named.
@@ -41,7 +41,7 @@ _Reports = dict[int | None, Fraction]
 
 
 def thresholded_geometric(alpha: Fraction, delta: Fraction, counts: int) -> list[Fraction]:
-    """The usual rule at the same epsilon and delta: geometric noise, and the least threshold that delta allows.
+    """Return the usual rule at the same epsilon and delta: geometric noise, and the least threshold that delta allows.
 
     A group of one person is named if its noise is at least T, with probability a^T/(1 + a).
     """
@@ -56,17 +56,17 @@ def thresholded_geometric(alpha: Fraction, delta: Fraction, counts: int) -> list
 
 
 def reports(alpha: Fraction, reach: int, count: int) -> _Reports:
-    """What is published of a group of so many people: a count above D, or None where it is not named."""
+    """Return the law of what is published of a group: a count above D, or None if it is not named."""
     law = truncated_law(alpha, reach)
-    shown: _Reports = {None: Fraction(0)}
+    chances: _Reports = {None: Fraction(0)}
     for z in range(-reach, reach + 1):
         key = count + z if count + z > reach else None
-        shown[key] = shown.get(key, Fraction(0)) + law.probability(z)
-    return shown
+        chances[key] = chances.get(key, Fraction(0)) + law.probability(z)
+    return chances
 
 
 def excess(one: Sequence[_Reports], two: Sequence[_Reports], factor: Fraction) -> Fraction:
-    """sum over what is published of several groups together of (P(y | one) - factor P(y | two))+."""
+    """Sum over all published results of several groups of (P(y | one) - factor P(y | two))+."""
     total = Fraction(0)
     for published in itertools.product(*one):
         here, there = Fraction(1), factor
@@ -78,17 +78,17 @@ def excess(one: Sequence[_Reports], two: Sequence[_Reports], factor: Fraction) -
 
 
 def true_delta(alpha: Fraction, reach: int, groups: int = 1) -> Fraction:
-    """The delta at ``groups`` times epsilon of that many groups that one person is in, over all neighbouring counts."""
+    """Return delta at ``groups`` times epsilon for a person in that many groups, over all neighbouring counts."""
     laws = [reports(alpha, reach, n) for n in range(2 * reach + 2)]
     steps = [(a, b) for n in range(len(laws) - 1) for a, b in ((laws[n], laws[n + 1]), (laws[n + 1], laws[n]))]
     return max(
-        excess([a for a, _ in chosen], [b for _, b in chosen], alpha**-groups)
-        for chosen in itertools.combinations_with_replacement(steps, groups)
+        excess([a for a, _ in choices], [b for _, b in choices], alpha**-groups)
+        for choices in itertools.combinations_with_replacement(steps, groups)
     )
 
 
-def draw(setting: Setting) -> Drawn:
-    """How likely a group is named, over the number of its people."""
+def draw(setting: Setting) -> ExhibitResult:
+    """Return how likely a group is named, over the number of its people."""
     rows: list[dict[str, Json]] = []
     for alpha, reach in PANELS:
         delta = naming_delta(alpha, reach)
@@ -125,7 +125,7 @@ def draw(setting: Setting) -> Drawn:
         "The dots lie on the line: one draw of truncated noise decides whether a group is named and gives its count.",
         dots=(names["truncated"],),
     )
-    return Drawn({"": chart}, {"": shortened(rows)}, _claims())
+    return ExhibitResult({"": chart}, {"": shortened(rows)}, _claims())
 
 
 def _claims() -> tuple[Claim, ...]:
@@ -146,21 +146,21 @@ def _claims() -> tuple[Claim, ...]:
             "partition selection: optimal", "[R] partition selection",
             "With one group for each person, a group of n is named with the largest probability that its delta allows.",
             f"Equal to the optimal recursion, as fractions, at every n in {optimal} of {cases} settings.",
-            judged(optimal == cases),
+            judge(optimal == cases),
         ),
         Claim(
             "partition selection: delta", "[R] partition selection",
             "What is published, count included, has delta = c a^D exactly.",
             f"Equal as fractions over all neighbouring counts in {exact} of {cases} settings; c is the formula in "
             f"{formula}.",
-            judged(exact == formula == cases),
+            judge(exact == formula == cases),
         ),
         Claim(
             "partition selection: two groups", "[R] partition selection",
             "A person in two groups has delta 1 - (1 - delta)^2 at twice the epsilon, and no less.",
             "Over all pairs of neighbouring counts "
-            + ", ".join(f"{rounded(float(found), 6)} for {rounded(float(stated), 6)}" for found, stated in together)
+            + ", ".join(f"{rounded(float(value), 6)} for {rounded(float(bound), 6)}" for value, bound in together)
             + ", exactly.",
-            judged(all(found == stated for found, stated in together)),
+            judge(all(value == bound for value, bound in together)),
         ),
     )  # fmt: skip

@@ -22,12 +22,12 @@ _X: FloatArray = np.arange(N + 1, dtype=np.float64)
 
 
 def shares(weights: Array) -> FloatArray:
-    """Weights divided by their sum."""
+    """Return weights divided by their sum."""
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
 def counted(values: list[str]) -> FloatArray:
-    """The distribution of whole numbers as a file has them; values above the largest count as it."""
+    """Return the distribution of whole numbers as a file has them; values above the largest count as it."""
     numbers = [min(int(value), N) for value in values]
     return shares(np.bincount(numbers, minlength=N + 1).astype(float))
 
@@ -41,7 +41,7 @@ def _points(where: dict[int, float]) -> FloatArray:
 
 
 def tuned_on() -> dict[str, FloatArray]:
-    """Populations like those that the constants of the default method were chosen on: smooth ones, and few points."""
+    """Return populations like those that the default method was tuned on: smooth ones, and few points."""
     binomial = np.array([math.comb(N, k) / 2.0**N for k in range(N + 1)])
     return {
         "visits": counted(Datasets().doctor_visits()["doctor_visits"]),
@@ -54,7 +54,7 @@ def tuned_on() -> dict[str, FloatArray]:
 
 
 def not_tuned_on() -> dict[str, FloatArray]:
-    """Others: heaped, stepped, zero-inflated, few points."""
+    """Return other populations: heaped, stepped, zero-inflated, few points."""
     heaps = np.where(_X % 10 == 0, 6.0, np.where(_X % 5 == 0, 3.0, 0.6))
     return {
         "heaped": shares(_X * np.exp(-_X / 30.0) * heaps),
@@ -70,7 +70,7 @@ def not_tuned_on() -> dict[str, FloatArray]:
 
 @cache
 def mechanisms() -> dict[str, Mechanism]:
-    """Seven mechanisms, from little to much information in a report."""
-    made = {f"geometric {e}": geometric(N, epsilon=e) for e in ("0.03", "0.1", "0.3", "1")}
-    made |= {f"k-RR {e}": randomized_response(N + 1, epsilon=e) for e in (2, 4)}
-    return made | {"explicit fair 0.1": explicit_fair(N, epsilon="0.1")}
+    """Return seven mechanisms, from little to much information in a report."""
+    by_name = {f"geometric {e}": geometric(N, epsilon=e) for e in ("0.03", "0.1", "0.3", "1")}
+    by_name |= {f"k-RR {e}": randomized_response(N + 1, epsilon=e) for e in (2, 4)}
+    return by_name | {"explicit fair 0.1": explicit_fair(N, epsilon="0.1")}

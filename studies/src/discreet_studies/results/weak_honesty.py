@@ -16,8 +16,8 @@ from discreet.plots.panels import Axis
 from discreet.privacy.verify import verify
 from discreet.report import Json
 
-from ..claims import Claim, judged
-from ..study import Drawn, Setting
+from ..claims import Claim, judge
+from ..study import ExhibitResult, Setting
 from ..tables import shortened
 from .curves import curves_by_alpha
 
@@ -35,7 +35,7 @@ _NAMES = {
 
 
 def mixture(n: int, alpha: Fraction) -> Table:
-    """The share of the geometric mechanism, and the explicit fair one for the rest, as an exact table.
+    """Return the share of the geometric mechanism, and the explicit fair one for the rest, as an exact table.
 
     >>> table = mixture(4, Fraction(9, 10))
     >>> table.probability(2, 2)
@@ -52,8 +52,8 @@ def mixture(n: int, alpha: Fraction) -> Table:
     return Table.from_rows([[int(p * scale) for p in row] for row in rows])
 
 
-def draw(setting: Setting) -> Drawn:
-    """The cost over n at three alphas."""
+def draw(setting: Setting) -> ExhibitResult:
+    """Draw the cost over n at three alphas."""
     sizes, solved = setting.pick((range(1, 31), (2, 5, 9)), (range(1, 61), (2, 3, 5, 8, 12, 20)))
     rows: list[dict[str, Json]] = []
     for alpha in setting.progress(ALPHAS, "alphas"):
@@ -66,7 +66,7 @@ def draw(setting: Setting) -> Drawn:
         "What weak honesty costs, in closed form",
         "The probability of a wrong report, times (n + 1)/n. Beyond n = 2 alpha/(1 - alpha) weak honesty is free.",
     )
-    return Drawn({"": chart}, {"": shortened(rows)}, _claims(rows, setting))
+    return ExhibitResult({"": chart}, {"": shortened(rows)}, _claims(rows, setting))
 
 
 def _rescaled(cost: Fraction, n: int) -> float:
@@ -104,18 +104,18 @@ def _claims(rows: list[dict[str, Json]], setting: Setting) -> tuple[Claim, ...]:
             "The least L0 cost under weak honesty is the closed form.",
             f"The exact optimum of the linear program equals it, as a fraction, in {sum(map(bool, solved))} of "
             f"{len(solved)} cases.",
-            judged(all(solved)),
+            judge(all(solved)),
         ),
         Claim(
             "weak honesty: a mixture reaches it", "[R] weak honesty",
             "A mixture of the geometric and the explicit fair mechanism has that cost and the privacy asked for.",
             f"Equal as fractions in {reached} of {len(cases)} cases, and private in {private}.",
-            judged(reached == private == len(cases)),
+            judge(reached == private == len(cases)),
         ),
         Claim(
             "weak honesty: three more properties", "[R] weak honesty",
-            "Symmetry, row honesty and row monotonicity cost nothing beside weak honesty.",
+            "Symmetry, row honesty and row monotonicity add no cost to weak honesty.",
             f"The mixture has all four in {costless} of {len(cases)} cases, decided exactly.",
-            judged(costless == len(cases)),
+            judge(costless == len(cases)),
         ),
     )  # fmt: skip

@@ -4,48 +4,53 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from . import losses, plots, utility
-from .checking import check
-from .errors import InvalidInput, arg
-from .exact.arrays import FloatArray
-from .exact.rationals import Number, read_alpha, text_up
-from .files import read_subject
-from .mechanism import Mechanism, read_count
-from .mechanisms.building import build_for_counts
-from .mechanisms.families import Family
-from .mechanisms.matrices import from_matrix
-from .optimise.families import FAMILIES
-from .optimise.improve.remapping import remap
-from .plots.chart import PALETTE, Chart
-from .privacy.verify import verify
-from .properties import PROPERTIES
-from .ptables.table import PTable
-from .report import Fact, Json, Picture, Report, Result, Section, Table, Terms, plain, stamped
-from .spaces import Counts
-from .wording import listed, percent, rounded
+from .. import losses, plots, utility
+from ..checking import check
+from ..errors import InvalidInput, arg
+from ..exact.arrays import FloatArray
+from ..exact.rationals import Number, read_alpha, text_up
+from ..files import read_subject
+from ..lists import is_list, read_list
+from ..mechanism import Mechanism, read_count
+from ..mechanisms.building import build_for_counts
+from ..mechanisms.families import Family
+from ..mechanisms.matrices import from_matrix
+from ..optimise.families import FAMILIES
+from ..optimise.improve.remapping import remap
+from ..plots.chart import PALETTE, Chart
+from ..privacy.verify import verify
+from ..progress import with_bar
+from ..properties import PROPERTIES
+from ..ptables.table import PTable
+from ..report import Fact, Json, Picture, Report, Result, Section, Table, Terms, plain, stamped
+from ..spaces import Counts
+from ..tabular import Columns, Tabular
+from ..wording import listed, percent, rounded
+from .sweeps import ComparisonSweep
 
-#: A picture tells so many mechanisms apart.
-MOST_DRAWN = len(PALETTE)
+#: Maximum number of mechanisms in a picture: as many as it has colours.
+MAX_DRAWN = len(PALETTE)
 
-#: Two costs closer than this, relatively, are the same but for rounding.
+#: Relative difference of costs that counts as rounding.
 SAME_COST = 1e-9
 
 
 @dataclass(frozen=True)
-class Entry(Result):
+class ComparedMechanism(Result):
     """One mechanism of a comparison.
 
     ``costs`` are expected losses under the prior, ``worst`` in the worst case over truths; ``error`` is the mean
-    absolute error for each true count. They are those of ``reader``: the mechanism itself, or, where its reports are
-    not counts, with each report read as the likeliest count. ``share_variance`` is for surveys: the variance of the
-    estimate of a share from reports, times the number of people, for the count that is hardest to estimate.
+    absolute error for each true count. They belong to ``reader``: the mechanism itself or, if its reports are not
+    counts, the mechanism with each report read as the likeliest count. ``share_variance`` is for surveys: the variance
+    of an estimated share from reports, times the number of people, for the count that is hardest to estimate.
     """
 
     name: str
@@ -62,7 +67,7 @@ class Entry(Result):
     share_variance: float
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values; an infinite epsilon is written "infinity"."""
+        """Return plain JSON values; an infinite epsilon is "infinity"."""
         return {
             "name": self.name,
             "title": self.title,
@@ -77,7 +82,7 @@ class Entry(Result):
         }
 
     def report(self) -> Report:
-        """Privacy, expected losses and properties of this mechanism."""
+        """Return privacy, expected losses and properties of this mechanism."""
         least, largest = (percent(share) for share in self.truth)
         terms = (
             ("epsilon", f"{text_up(self.epsilon, 4)} between adjacent counts"),
@@ -92,24 +97,30 @@ class Entry(Result):
 
 
 @dataclass(frozen=True)
-class Comparison(Result):
-    """Mechanisms for the counts 0..n side by side. ``str()`` has the tables; :meth:`save` writes a page or a picture.
+class Comparison(Tabular, Result):
+    """Mechanisms for the counts 0..n side by side. ``str()`` returns tables; :meth:`save` writes a page or a picture.
 
     Examples
     --------
     >>> import discreet as dc
     >>> both = dc.compare(4, alpha="1/2", families=["GM", "EM"])
-    >>> both["EM"].properties, both.n, both.asked
+    >>> both["EM"].properties, both.n, both.privacy
     (('S', 'RH', 'RM', 'CH', 'CM', 'F', 'WH'), 4, 'alpha = 1/2')
     """
 
     n: int
-    asked: str
-    rows: tuple[Entry, ...]
-    #: What each loss measures, in words, by its name.
+    privacy: str
+    rows: tuple[ComparedMechanism, ...]
+    #: The meaning of each loss in words, by its name.
     losses: Mapping[str, str] = field(default_factory=dict)
 
-    def __getitem__(self, name: str) -> Entry:
+    @property
+    def asked(self) -> str:
+        """Deprecated alias of ``privacy``."""
+        warnings.warn("asked is now privacy; the next version removes asked.", DeprecationWarning, 2)
+        return self.privacy
+
+    def __getitem__(self, name: str) -> ComparedMechanism:
         for row in self.rows:
             if row.name == name:
                 return row
@@ -118,17 +129,17 @@ class Comparison(Result):
         )
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values, as in ``schemas/comparison.json``."""
+        """Return plain JSON values, as in ``schemas/comparison.json``."""
         content: dict[str, Json] = {
             "n": self.n,
-            "asked": self.asked,
+            "asked": self.privacy,
             "losses": dict(self.losses),
             "mechanisms": [row.to_json() for row in self.rows],
         }
         return stamped("comparison", 1, content)
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and cells, as text: the tight epsilon, the expected losses, the properties."""
+        """Return headings and cells, as text: the tight epsilon, the expected losses, the properties."""
         names = list(self.rows[0].costs)
         headings = ["name", "epsilon", *names, "share", "properties"]
         cells = [
@@ -144,7 +155,7 @@ class Comparison(Result):
         return headings, cells
 
     def worst_table(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and cells, as text: the same in the worst case over true counts."""
+        """Return headings and cells, as text, in the worst case over true counts."""
         names = list(self.rows[0].worst)
         headings = ["name", *(f"worst {name}" for name in names), "truth at least", "truth at most"]
         cells = [
@@ -154,14 +165,14 @@ class Comparison(Result):
         return headings, cells
 
     def report(self) -> Report:
-        """The tables, what their columns mean, and charts."""
+        """Return the tables, the meaning of their columns, and charts."""
         (headings, cells), (worst_headings, worst_cells) = self.table(), self.worst_table()
         average = Table(tuple(headings), tuple(map(tuple, cells)), tuple(range(1, len(headings) - 1)), (0,))
         worst = Table(tuple(worst_headings), tuple(map(tuple, worst_cells)), tuple(range(1, len(worst_headings))), (0,))
         names = Terms(tuple((row.name, row.title) for row in self.rows))
         costs = Picture("bars", {"rows": self._costs()}, "Shorter is better.")
-        drawn = f" The first {MOST_DRAWN} mechanisms." if len(self.rows) > MOST_DRAWN else ""
-        errors = Picture("error", {"mechanisms": self._named()}, f"Lower is better.{drawn}")
+        limit = f" The first {MAX_DRAWN} mechanisms." if len(self.rows) > MAX_DRAWN else ""
+        errors = Picture("error", {"mechanisms": self._readers()}, f"Lower is better.{limit}")
         return Report(
             self._title,
             "Comparison",
@@ -177,24 +188,42 @@ class Comparison(Result):
         )
 
     def describe(self, width: int = 100) -> str:
-        """The tables as text for a terminal so wide, with every mechanism."""
+        """Return the tables as text for a terminal of this width, with every mechanism."""
         return self.report().text(width, most=max(1, len(self.rows)))
 
     def __str__(self) -> str:
         return self.describe()
 
+    def data_columns(self) -> Columns:
+        """Return a row for each mechanism: epsilons, expected losses, the worst case, shares and properties."""
+        rows = self.rows
+        return {
+            "name": [row.name for row in rows],
+            "epsilon": [row.epsilon for row in rows],
+            "local epsilon": [row.local_epsilon for row in rows],
+            **{name: [row.costs[name] for row in rows] for name in rows[0].costs},
+            **{f"worst {name}": [row.worst[name] for row in rows] for name in rows[0].worst},
+            "truth at least": [row.truth[0] for row in rows],
+            "truth at most": [row.truth[1] for row in rows],
+            "share variance": [row.share_variance for row in rows],
+            "properties": [" ".join(row.properties) for row in rows],
+        }
+
+    def _headline(self) -> str:
+        return self._title
+
     @property
     def _title(self) -> str:
-        return f"Mechanisms for the counts 0..{self.n}, {self.asked}"
+        return f"Mechanisms for the counts 0..{self.n}, {self.privacy}"
 
     def _least(self, loss: str) -> Fact:
-        """Which mechanisms have the least expected loss, and how much that is."""
+        """Return the mechanisms with the least expected loss, and that loss."""
         least = min(row.costs[loss] for row in self.rows)
         names = [row.name for row in self.rows if row.costs[loss] <= least + SAME_COST * abs(least)]
         return Fact(listed(names), f"least expected {loss}: {rounded(least)}")
 
     def _columns(self) -> tuple[tuple[str, str], ...]:
-        """What each column of the tables says."""
+        """Return the meaning of each column of the tables."""
         return (
             ("epsilon", "The smallest epsilon for which the mechanism is private, between adjacent counts."),
             *((name, f"{words[:1].upper()}{words[1:]}.") for name, words in self.losses.items()),
@@ -205,7 +234,7 @@ class Comparison(Result):
         )
 
     def _costs(self) -> list[dict[str, Any]]:
-        """A row for each mechanism and measure, as bars are drawn from."""
+        """Return a row for each mechanism and measure, for the bars."""
         return [
             {"name": row.name, "measure": f"{measure}{kind}", "value": value}
             for row in self.rows
@@ -213,13 +242,13 @@ class Comparison(Result):
             for measure, value in costs.items()
         ]
 
-    def _named(self) -> dict[str, Mechanism]:
-        return {row.name: row.reader for row in self.rows[:MOST_DRAWN]}
+    def _readers(self) -> dict[str, Mechanism]:
+        return {row.name: row.reader for row in self.rows[:MAX_DRAWN]}
 
     def chart(self) -> Chart:
-        """Costs of every mechanism, and the error by true count, in one picture."""
+        """Return a picture of the costs of every mechanism, and of the error by true count."""
         costs = plots.comparison(self._costs(), "What it costs", "Expected loss; shorter is better.")
-        errors = plots.error(self._named(), "L1", "Error by true count")
+        errors = plots.error(self._readers(), "L1", "Error by true count")
         return plots.beside([costs, errors], self._title, columns=1)
 
     def save(self, path: str | Path) -> None:
@@ -233,31 +262,65 @@ class Comparison(Result):
             self.chart().save(file)
 
 
+@overload
 def compare(
     n: object = None,
     *,
     epsilon: Number | None = None,
     alpha: Number | None = None,
+    epsilons: None = None,
     families: Iterable[str] | Mapping[str, object] | None = None,
-    loss: Iterable[object] = ("L0", "L1", "L2"),
+    others: Mapping[str, object] | None = None,
+    loss: object = ("L0", "L1", "L2"),
     prior: object = None,
-) -> Comparison:
+    progress: bool | None = None,
+) -> Comparison: ...
+@overload
+def compare(
+    n: object = None,
+    *,
+    epsilons: Iterable[Number],
+    families: Iterable[str] | Mapping[str, object] | None = None,
+    others: Mapping[str, object] | None = None,
+    loss: object = ("L0", "L1", "L2"),
+    prior: object = None,
+    progress: bool | None = None,
+) -> ComparisonSweep: ...
+def compare(
+    n: object = None,
+    *,
+    epsilon: Number | None = None,
+    alpha: Number | None = None,
+    epsilons: Iterable[Number] | None = None,
+    families: Iterable[str] | Mapping[str, object] | None = None,
+    others: Mapping[str, object] | None = None,
+    loss: object = ("L0", "L1", "L2"),
+    prior: object = None,
+    progress: bool | None = None,
+) -> Comparison | ComparisonSweep:
     """Put mechanisms for the counts 0..n side by side: costs, properties, error by true count, tight epsilon.
 
     Parameters
     ----------
     n
-        The largest count. Not needed where mechanisms are given: theirs. Or those mechanisms themselves, by name:
+        The largest count; by default that of the mechanisms. Or the mechanisms themselves, by name:
         ``compare({"mine": matrix, "GM": dc.geometric(4, epsilon=1)})``.
     epsilon, alpha
-        The privacy asked of all of them; exactly one, unless only finished mechanisms are compared.
+        The privacy of all families; exactly one, unless only finished mechanisms are compared.
+    epsilons
+        Several of them instead: a sweep, whose ``comparisons`` are in their order.
     families
         Names (``discreet compare --help`` lists the short ones), by default all; or a mapping from names to mechanisms,
         matrices of probabilities (arrays, lists, data frames; rows are truths) and files that hold one of these.
+    others
+        Mechanisms, matrices and files by name, compared with ``families``; alone where neither a privacy nor families
+        are given.
     loss
-        The losses to report.
+        The losses to report: one, or a list; names, losses, matrices or functions of the true and the reported count.
     prior
-        How likely each true count is; uniform by default.
+        The probability of each true count; uniform by default.
+    progress
+        Whether a sweep shows a bar; by default only on a terminal.
 
     Examples
     --------
@@ -267,30 +330,57 @@ def compare(
     >>> compare({"mine": [[0.75, 0.25], [0.25, 0.75]]})["mine"].properties
     ('S', 'RH', 'RM', 'CH', 'CM', 'F', 'WH')
     """
+    if epsilons is not None:
+        if epsilon is not None or alpha is not None:
+            raise InvalidInput(f"give either {arg('epsilons')} or one {arg('epsilon')}, not both.")
+        options = {"families": families, "others": others, "loss": loss, "prior": prior}
+        return _sweep(n, read_list(epsilons, "epsilons", "numbers"), progress, options)
     if isinstance(n, Mapping):
         if families is not None:
             raise InvalidInput("mechanisms were given twice.", f"Give them first, or as {arg('families')}, not both.")
         n, families = None, n
-    if isinstance(families, Mapping):
-        mechanisms = {str(name): _read(str(name), one) for name, one in families.items()}
-        asked = "as given"
+    ready = {**(others or {}), **(families if isinstance(families, Mapping) else {})}
+    mechanisms = {str(name): _read(str(name), one) for name, one in ready.items()}
+    privacy = "as given"
+    only_ready = others is not None and families is None and alpha is None and epsilon is None
+    if isinstance(families, Mapping) or only_ready:
         size = _largest(mechanisms) if n is None else read_count(n)
     else:
-        size = read_count(n)
+        size = _largest(mechanisms) if n is None and mechanisms else read_count(n)
         a = read_alpha(alpha, epsilon)
-        asked = f"epsilon = {epsilon}" if alpha is None else f"alpha = {alpha}"
-        chosen = FAMILIES.offered("compare") if families is None else [_find(name) for name in families]
-        mechanisms = {family.short: build_for_counts(family, size, a) for family in chosen}
+        if not mechanisms:
+            privacy = f"epsilon = {epsilon}" if alpha is None else f"alpha = {alpha}"
+        selected = (
+            FAMILIES.offered("compare")
+            if families is None
+            else [_find(name) for name in read_list(families, "families", "names")]
+        )
+        mechanisms |= {family.short: build_for_counts(family, size, a) for family in selected}
     if not mechanisms:
         raise InvalidInput("there is nothing to compare.", "Name at least one family or mechanism.")
-    reported = [losses.resolve(one) for one in loss]
-    rows = tuple(_examine(name, m, size, reported, prior) for name, m in mechanisms.items())
-    return Comparison(size, asked, rows, {one.name: one.sentence for one in reported})
+    several = is_list(loss) and not isinstance(loss, np.ndarray)
+    measures = [losses.resolve(one) for one in (read_list(loss, "loss", "losses") if several else [loss])]
+    rows = tuple(_examine(name, m, size, measures, prior) for name, m in mechanisms.items())
+    return Comparison(size, privacy, rows, {one.name: one.sentence for one in measures})
 
 
-def _read(name: str, given: object) -> Mechanism:
-    """A mechanism as it is, from a file, or of a matrix of probabilities as its decimals stand."""
-    subject = read_subject(given)[0] if isinstance(given, str | Path) else given
+def _sweep(n: object, epsilons: list[Number], progress: bool | None, options: dict[str, Any]) -> ComparisonSweep:
+    """Return the comparisons at several epsilons; finished mechanisms alone have none to choose."""
+    if isinstance(n, Mapping) or isinstance(options["families"], Mapping):
+        raise InvalidInput(
+            "finished mechanisms have a privacy of their own.",
+            f"Compare them without {arg('epsilons')}, or give them as {arg('others')}.",
+            argument="epsilons",
+        )
+    if not epsilons:
+        raise InvalidInput("there is nothing to compare.", "Name at least one epsilon.", argument="epsilons")
+    comparisons = [compare(n, epsilon=one, **options) for one in with_bar(epsilons, "comparisons", progress)]
+    return ComparisonSweep(tuple(map(str, epsilons)), tuple(comparisons))
+
+
+def _read(name: str, source: object) -> Mechanism:
+    """Return a mechanism itself, from a file, or from a matrix of probabilities with exactly its decimals."""
+    subject = read_subject(source)[0] if isinstance(source, str | Path) else source
     if isinstance(subject, Mechanism):
         return subject
     if isinstance(subject, PTable):
@@ -304,7 +394,7 @@ def _read(name: str, given: object) -> Mechanism:
 
 
 def _largest(mechanisms: Mapping[str, Mechanism]) -> int:
-    """The largest count of the first mechanism; the others are held to it."""
+    """Return the largest count of the first mechanism; the others must have the same."""
     for name, mechanism in mechanisms.items():
         if not isinstance(mechanism.inputs, Counts):
             raise InvalidInput(
@@ -316,17 +406,17 @@ def _largest(mechanisms: Mapping[str, Mechanism]) -> int:
 
 
 def _find(name: str) -> Family:
-    """The family that a name stands for, short or in full."""
+    """Return the family with this name, short or in full."""
     return FAMILIES.find(name, "compare", "the name of a mechanism to compare", shown=lambda family: family.short)
 
 
 def _title(name: str, mechanism: Mechanism) -> str:
-    """What a short name stands for; of a mechanism with a name of its own, the family."""
+    """Return the title of a family by its short name; for other mechanisms, their family."""
     title = next((family.title for family in FAMILIES.offered("compare") if family.short == name), mechanism.family)
     return f"{title}, reports read as the likeliest count" if mechanism.kernel.reports_are_sets else title
 
 
-def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss], prior: object) -> Entry:
+def _examine(name: str, mechanism: Mechanism, n: int, measures: list[losses.Loss], prior: object) -> ComparedMechanism:
     if mechanism.inputs != Counts(n):
         raise InvalidInput(
             f"{name} is not a mechanism for the counts 0..{n}; its truths are {mechanism.inputs!r}.",
@@ -334,14 +424,14 @@ def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss],
         )
     reader = remap(mechanism, "L0", prior) if mechanism.kernel.reports_are_sets else mechanism
     truth = np.asarray(utility.probability_of_truth(reader), float)
-    return Entry(
+    return ComparedMechanism(
         name=name,
         title=_title(name, mechanism),
         mechanism=mechanism,
         epsilon=_central_epsilon(mechanism),
         local_epsilon=mechanism.local_epsilon,
-        costs={one.name: float(utility.cost(reader, one, prior)) for one in chosen},
-        worst={one.name: float(utility.cost(reader, one, worst_case=True)) for one in chosen},
+        costs={one.name: float(utility.cost(reader, one, prior)) for one in measures},
+        worst={one.name: float(utility.cost(reader, one, worst_case=True)) for one in measures},
         properties=tuple(code for code, result in check(reader).items() if result.holds),
         truth=(float(truth.min()), float(truth.max())),
         error=np.asarray(utility.expected_loss(reader, "L1"), float),
@@ -357,7 +447,7 @@ def _survey(variance: float) -> str:
 
 
 def _variance(value: float) -> str:
-    """For people; a dash where there is none."""
+    """Return a variance for people; a dash for an infinite one."""
     return "-" if math.isinf(value) else f"{value:,.0f}" if value >= 100 else rounded(value)
 
 

@@ -1,4 +1,4 @@
-"""Places that a file names: relative to its own folder, so that it means the same wherever it is read from."""
+"""Addresses in a file, relative to its own folder, so that the file can be read from any working folder."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from ..addresses import FILE, Address, read_address, without_passwords
 from ..errors import InvalidInput, named
 
 
-def resolved_place(text: str, use: str, folder: Path, what: str) -> str:
-    """Return an address as it is found from here.
+def resolve_location(text: str, use: str, folder: Path, what: str) -> str:
+    """Resolve an address in a file against the folder of the file.
 
     Parameters
     ----------
     text
-        The address as the file has it.
+        The address in the file.
     use
         ``"data"`` or ``"ledger"``.
     folder
         The folder of the file.
     what
-        What the file is, for messages: "a request".
+        The noun for the file in messages: "a request".
     """
     refuse_password(text, use, what)
-    # a scheme is read as such whatever files are here: the file may be read from elsewhere
+    # parsed as text, without looking whether such a file exists here: the file may be elsewhere
     address = read_address(text, use)
     return _with_scheme(address, str(folder / address.rest)) if address.in_files else text
 
 
-def relative_place(text: str, use: str, folder: Path, what: str) -> str:
-    """Return an address as a file in this folder names it."""
+def relative_location(text: str, use: str, folder: Path, what: str) -> str:
+    """Return an address relative to a folder, for a file in that folder."""
     refuse_password(text, use, what)
     address = read_address(text, use)
     return _with_scheme(address, relative_path(address.rest, folder)) if address.in_files else text
 
 
-def relative_path(place: str | Path, folder: Path) -> str:
-    """Return a file as it is named from a folder; a whole path stays one."""
-    return str(place) if Path(place).is_absolute() else Path(os.path.relpath(place, folder)).as_posix()
+def relative_path(path: str | Path, folder: Path) -> str:
+    """Return a path relative to a folder; an absolute path stays as it is."""
+    return str(path) if Path(path).is_absolute() else Path(os.path.relpath(path, folder)).as_posix()
 
 
 def refuse_password(text: str, use: str, what: str) -> None:
-    """Refuse an address with a password in a file that others read."""
+    """Refuse an address with a password, since others read the file."""
     if without_passwords(text) != text:
         raise InvalidInput(
             f"{named(use)} has a password, and {what} is for everyone to read.",

@@ -1,4 +1,4 @@
-"""Verbs of a data set: new, show, check, add-column; and releases from one that was declared."""
+"""Verbs of a dataset: new, show, check, add-column; and releases from a declared one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..engines.sources import Source
     from ..ledger.ledger import Cost, Ledger
     from ..release.bundle.released import Release
-    from ..release.counts import Outlook
+    from ..release.counts import LedgerDecision
     from ..release.dataset import BoundPlan
 
 app = typer.Typer(
@@ -55,8 +55,8 @@ def new(
     encoding: Annotated[
         str | None, typer.Option(help="The encoding of a CSV file that is not UTF-8: latin-1, windows-1252, utf-16.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="The name of the data set; else that of the data.")] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="The file to write; else NAME.toml, here.")] = None,
+    name: Annotated[str | None, typer.Option(help="The name of the dataset; by default that of the data.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="The file to write; default NAME.toml, here.")] = None,
     has_heading: Annotated[
         bool, typer.Option("--has-heading", help="The first line names the columns, although it looks like values.")
     ] = False,
@@ -71,7 +71,7 @@ def new(
     from ..datasets.declaration import refuse_existing
     from ..datasets.making import draft_declaration, refuse_other_terms, refuse_second_budget, write_dataset
     from ..errors import InvalidInput
-    from ..ledger.budget import Terms
+    from ..ledger.budget import LedgerTerms
     from ..ledger.ledger import Ledger
 
     if (budget is None) == (ledger is None):
@@ -86,41 +86,41 @@ def new(
     draft = draft_declaration(
         data, unit=unit, unit_name=unit_name, columns=columns, ledger=ledger, name=name, file=out, encoding=encoding
     )
-    declared = draft.declaration
-    assert declared.path is not None
-    refuse_existing(declared.path)
+    declaration = draft.declaration
+    assert declaration.path is not None
+    refuse_existing(declaration.path)
     if budget is not None:
-        Terms.new(declared.dataset, declared.unit, "add-remove", budget, delta, "sum")
-        refuse_second_budget(declared)
+        LedgerTerms.new(declaration.dataset, declaration.unit, "add-remove", budget, delta, "sum")
+        refuse_second_budget(declaration)
     else:
-        assert declared.ledger_place is not None
-        refuse_other_terms(Ledger.open(declared.ledger_place), declared)
-    if draft.suspicious and not has_heading:
-        for line in draft.suspicious:
+        assert declaration.ledger_address is not None
+        refuse_other_terms(Ledger.open(declaration.ledger_address), declaration)
+    if draft.name_warnings and not has_heading:
+        for line in draft.name_warnings:
             typer.echo(f"warning: {line}.", err=True)
         _ask(
-            "Are these names of columns, and no person's values?",
+            "Are these names of columns, not a person's values?",
             "nothing was written, because the first line may be a person's row",
-            "Give the data a heading; or say --has-heading if it has one.",
+            "Add a heading to the data, or give --has-heading if it has one.",
         )
     if not yes:
         if not json:
-            say(f"{declared.path}:\n")
+            say(f"{declaration.path}:\n")
             say(draft.text)
-        paid = (
+        ledger_note = (
             ""
             if budget is None
-            else f" and make {declared.ledger} with epsilon {budget} in total, which cannot be changed"
+            else f" and make {declaration.ledger} with epsilon {budget} in total, which cannot be changed"
         )
-        _ask(f"Write it{paid}?", "nothing was written", "Say --yes to write it without being asked.")
-    made = write_dataset(draft, budget=budget, delta=delta, adopt=ledger is not None)
+        _ask(f"Write it{ledger_note}?", "nothing was written", "Give --yes to write it without being asked.")
+    new_ledger = write_dataset(draft, budget=budget, delta=delta, adopt=ledger is not None)
     if json:
-        print_json({"file": str(declared.path), **declared.to_json(), "left": made.left().to_json()})
+        print_json({"file": str(declaration.path), **declaration.to_json(), "left": new_ledger.left().to_json()})
         return
-    width = max(len(str(declared.path)), len(str(declared.ledger)))
-    say(f"{declared.path!s:{width}}   who is protected, and which values are public (commit this file)")
+    width = max(len(str(declaration.path)), len(str(declaration.ledger)))
+    say(f"{declaration.path!s:{width}}   who is protected, and which values are public (commit this file)")
     keep = "never copy it: a copy is a second budget"
-    say(f"{declared.ledger!s:{width}}   {_budget(made)} ({keep})")
+    say(f"{declaration.ledger!s:{width}}   {_budget(new_ledger)} ({keep})")
 
 
 @app.command()
@@ -131,18 +131,18 @@ def show(file: File, json: Json = False) -> None:
     """
     from ..datasets.declaration import Declaration
 
-    declared = Declaration.open(file)
-    ledger = _ledger(declared)
+    declaration = Declaration.open(file)
+    ledger = _ledger(declaration)
     if json:
-        print_json({**declared.to_json(), "left": None if ledger is None else ledger.left().to_json()})
+        print_json({**declaration.to_json(), "left": None if ledger is None else ledger.left().to_json()})
         return
-    say(declared.describe())
+    say(declaration.describe())
     _say_budget(ledger)
 
 
 @app.command()
 def check(file: File, json: Json = False) -> None:
-    """Hold the declaration against the columns of its data and the terms of its ledger; no row is read.
+    """Check the declaration against the columns of its data and the terms of its ledger; no row is read.
 
     Example: `discreet dataset check doctor_visits.toml`
     """
@@ -150,11 +150,11 @@ def check(file: File, json: Json = False) -> None:
     from ..datasets.making import check_dataset
     from ..errors import DiscreetError
 
-    declared = Declaration.open(file)
-    problems = check_dataset(declared)
+    declaration = Declaration.open(file)
+    problems = check_dataset(declaration)
     try:
-        ledger = _ledger(declared)
-    except DiscreetError:  # it is among the problems
+        ledger = _ledger(declaration)
+    except DiscreetError:  # it is one of the problems
         ledger = None
     if json:
         left = None if ledger is None else ledger.left().to_json()
@@ -163,7 +163,7 @@ def check(file: File, json: Json = False) -> None:
         for problem in problems:
             say(f"problem   {problem}")
         if not problems:
-            say("holds     its data and its ledger are as it declares")
+            say("holds     its data and its ledger match the declaration")
         _say_budget(ledger)
     decide(not problems)
 
@@ -185,10 +185,10 @@ def add_column(
     columns = _columns(domain, bands, file.parent)
     if not columns:
         raise InvalidInput(f"say which values are public: {arg('domain', 'site=1..6')}, or {arg('bands')}.")
-    declared = add_columns(file, columns)
-    ledger = _ledger(declared)
+    declaration = add_columns(file, columns)
+    ledger = _ledger(declaration)
     if json:
-        print_json({**declared.to_json(), "left": None if ledger is None else ledger.left().to_json()})
+        print_json({**declaration.to_json(), "left": None if ledger is None else ledger.left().to_json()})
         return
     for column in columns:
         say(f"added     {column.name} to {file}")
@@ -199,12 +199,12 @@ def add_column(
 
 
 def on_terminal() -> bool:
-    """Return whether a person can be asked."""
+    """Return True if a person can be asked."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _ask(question: str, otherwise: str, advice: str) -> None:
-    """Go on if a person says yes; without a terminal, refuse."""
+    """Continue if a person confirms; refuse without a terminal."""
     from ..errors import InvalidInput
 
     if not on_terminal():
@@ -219,15 +219,15 @@ def _ask(question: str, otherwise: str, advice: str) -> None:
 def _columns(domain: list[str] | None, bands: list[str] | None, folder: Path) -> list[DeclaredColumn]:
     from ..datasets.columns import DeclaredColumn
 
-    listed = [DeclaredColumn.typed_domain(text, folder) for text in domain or ()]
-    return [*listed, *(DeclaredColumn.typed_bands(text) for text in bands or ())]
+    listed_columns = [DeclaredColumn.parse_domain(text, folder) for text in domain or ()]
+    return [*listed_columns, *(DeclaredColumn.parse_bands(text) for text in bands or ())]
 
 
-def _ledger(declared: Declaration) -> Ledger | None:
+def _ledger(declaration: Declaration) -> Ledger | None:
     from ..ledger.ledger import Ledger
 
-    hint = {"dataset": declared.dataset, "unit": declared.unit}
-    return None if declared.ledger_place is None else Ledger.open(declared.ledger_place, hint=hint)
+    hint = {"dataset": declaration.dataset, "unit": declaration.unit}
+    return None if declaration.ledger_address is None else Ledger.open(declaration.ledger_address, hint=hint)
 
 
 def _budget(ledger: Ledger) -> str:
@@ -252,11 +252,11 @@ def _say_budget(ledger: Ledger | None) -> None:
 
 
 def find_dataset(questions: list[str], data: str | None, dataset: str | None) -> Declaration | None:
-    """Return the declaration that a question by options means; None where the options say everything."""
+    """Return the declaration that a question refers to, or None if the options replace it."""
     from ..datasets.declaration import ENDING, Declaration
     from ..datasets.finding import find_declaration, is_declaration
     from ..errors import InvalidInput, arg, named
-    from ..questions.question import asked_table
+    from ..questions.question import table_of_question
 
     if dataset is not None:
         if is_declaration(dataset):
@@ -268,27 +268,27 @@ def find_dataset(questions: list[str], data: str | None, dataset: str | None) ->
                 f"For the dataset file write: {arg('dataset', file)}.",
             )
         return None
-    return None if data is not None else find_declaration(asked_table(questions[0]), Path())
+    return None if data is not None else find_declaration(table_of_question(questions[0]), Path())
 
 
-def plan_declared(
-    declared: Declaration, questions: str | Sequence[str], data: str | None, ledger: str | None,
+def plan_with_dataset(
+    declaration: Declaration, questions: str | Sequence[str], data: str | None, ledger: str | None,
     fields: Mapping[str, object],
 ) -> BoundPlan:  # fmt: skip
-    """Return the plan of questions to a declared data set; what it fixes cannot be given."""
+    """Return the plan of questions to a declared dataset; refuse options that the declaration fixes."""
     from ..release.dataset import Dataset
 
     if ledger is not None:
-        raise declared.fixed("ledger")
-    given = {name: value for name, value in fields.items() if name != "dataset"}
-    opened = Dataset.of(declared)
+        raise declaration.fixed_field_error("ledger")
+    options = {name: value for name, value in fields.items() if name != "dataset"}
+    dataset = Dataset.of(declaration)
     if data is not None:
-        opened = opened.with_data(data, edition=str(given.pop("edition", "")))
-    return opened.plan(questions, **given)  # type: ignore[arg-type]  # every field is read there
+        dataset = dataset.with_data(data, edition=str(options.pop("edition", "")))
+    return dataset.plan(questions, **options)  # type: ignore[arg-type]  # the plan reads every field
 
 
-def show_declared(plan: BoundPlan, out: Path | None, page: Path | None, json: bool) -> str | None:
-    """Show the plan and what the ledger would decide; return that verdict."""
+def show_plan_with_dataset(plan: BoundPlan, out: Path | None, page: Path | None, json: bool) -> str | None:
+    """Show the plan and the decision of the ledger; return its verdict."""
     outlook = plan.preview(out) if plan.is_open else None
     report = plan.report(outlook=outlook)
     if page is not None:
@@ -300,13 +300,13 @@ def show_declared(plan: BoundPlan, out: Path | None, page: Path | None, json: bo
         say(report.text())
         if outlook is None:
             _say_budget(_ledger(plan.dataset_object.declaration))
-        refused = outlook is not None and outlook.verdict == "refused"
-        how = "" if refused else f"; to release, leave --plan out{' and give -o' if out is None else ''}"
-        say(f"no row was read and nothing was spent{how}")
+        is_refused = outlook is not None and outlook.verdict == "refused"
+        next_step = "" if is_refused else f"; to release, leave --plan out{' and give -o' if out is None else ''}"
+        say(f"no row was read and nothing was spent{next_step}")
     return None if outlook is None else outlook.verdict
 
 
-def _spending(outlook: Outlook, plan: BoundPlan) -> str:
+def _spending(outlook: LedgerDecision, plan: BoundPlan) -> str:
     from ..ledger.budget import amount_text
 
     return (
@@ -316,8 +316,8 @@ def _spending(outlook: Outlook, plan: BoundPlan) -> str:
     )
 
 
-def release_declared(plan: BoundPlan, out: Path | None, yes: bool, json: bool) -> None:
-    """Release a plan; on a terminal it is shown first, and the person is asked unless the ledger would refuse."""
+def release_with_dataset(plan: BoundPlan, out: Path | None, yes: bool, json: bool) -> None:
+    """Release a plan; on a terminal, show it and ask for confirmation first, unless the ledger would refuse."""
     from ..errors import InvalidInput
 
     if out is None and not json:
@@ -328,44 +328,44 @@ def release_declared(plan: BoundPlan, out: Path | None, yes: bool, json: bool) -
         if outlook.verdict != "refused" and not typer.confirm(f"Release{_spending(outlook, plan)}?"):
             say("nothing was released and nothing was spent")
             raise typer.Exit(0)
-    released = plan.release(out)
-    say_release(released, plan.source, plan.place, plan.dataset_object.ledger, out, json, plan.origin)
+    release = plan.release(out)
+    say_release(release, plan.source, plan.place, plan.dataset_object.ledger, out, json, plan.origin)
 
 
 def say_release(
-    released: Release, source: Source, data: str | None, book: Ledger, out: Path | None, json: bool,
+    release: Release, source: Source, data: str | None, ledger: Ledger, out: Path | None, json: bool,
     notes: Sequence[str] = (),
 ) -> None:  # fmt: skip
-    """Say what was released, what it cost and what is left."""
+    """Print the release, its cost and the remaining budget."""
     from ..ledger.budget import amount_text
 
-    left = book.left()
-    if not released.fresh and data is not None:
-        _warn_of_later_changes(source, data, str(released.ledger["time"]))
+    budget = ledger.left()
+    if not release.fresh and data is not None:
+        _warn_of_later_changes(source, data, str(release.ledger["time"]))
     if json:
-        print_json({**released.to_json(), "left": left.to_json()})
+        print_json({**release.to_json(), "left": budget.to_json()})
         return
-    say(released.describe())
-    for note in (*released.plan.notes, *notes):
+    say(release.describe())
+    for note in (*release.plan.notes, *notes):
         say(f"note: {note}")
-    edition = "ANOTHER" if released.plan.edition else "NAME"
-    anew = f". To ask anew, and pay, name the state of the data: --edition {edition}"
-    say(f"\n{released.payment}{'' if released.fresh else anew}; left in {book.name}: {amount_text(left)}")
+    edition = "ANOTHER" if release.plan.edition else "NAME"
+    new_edition_hint = f". To ask anew, and pay, name the state of the data: --edition {edition}"
+    say(f"\n{release.payment}{'' if release.fresh else new_edition_hint}; left in {ledger.name}: {amount_text(budget)}")
     if out is not None:
-        say(f"written to {out}: open {out / 'index.html'}, re-check with: discreet verify {out} --ledger {book.name}")
+        say(f"written to {out}: open {out / 'index.html'}, re-check with: discreet verify {out} --ledger {ledger.name}")
 
 
-def _warn_of_later_changes(source: Source, data: str, recorded: str) -> None:
-    """Say on the terminal, and nowhere else, that the data was written to after the answer was recorded."""
+def _warn_of_later_changes(source: Source, data: str, recorded_time: str) -> None:
+    """Warn, on the terminal only, that the data was changed after the answer was recorded."""
     from datetime import UTC, datetime
 
     from ..addresses import read_address
 
-    written = source.last_changed()
-    if written is not None and written > datetime.fromisoformat(recorded).timestamp() + 1:
-        changed = datetime.fromtimestamp(written, UTC)
+    modified = source.last_changed()
+    if modified is not None and modified > datetime.fromisoformat(recorded_time).timestamp() + 1:
+        time = datetime.fromtimestamp(modified, UTC)
         typer.echo(
-            f"warning: {read_address(data)} was changed on {changed:%Y-%m-%d %H:%M:%S} UTC, after this answer was "
+            f"warning: {read_address(data)} was changed on {time:%Y-%m-%d %H:%M:%S} UTC, after this answer was "
             "recorded. It is the answer for the earlier state; name the new one by --edition to count it.",
             err=True,
         )

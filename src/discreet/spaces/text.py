@@ -1,0 +1,62 @@
+"""Spaces as people type them: the sizes or the box of a map, and labels in a line or in a file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ..errors import InvalidInput, UnreadableFile
+from ..exact.rationals import as_fraction
+from .grid import Grid
+from .labels import Labels
+
+#: Notations of a map.
+GRID_NOTATION = "ROWSxCOLSxCELL in metres, such as 30x30x150, or a box of degrees, SOUTH,WEST,NORTH,EASTxCELL"
+
+
+def read_grid(text: str) -> Grid:
+    """Return the map that a text describes.
+
+    >>> read_grid("2x3x150")
+    Grid(rows=2, cols=3, cell=Fraction(150, 1))
+    """
+    number = r"([-+]?[\d.]+)"
+    box = re.fullmatch(rf"{number},{number},{number},{number}x([\d./]+)", text)
+    if box is not None:
+        return Grid.from_box(*(as_fraction(one, "grid") for one in box.groups()))  # type: ignore[arg-type]
+    sizes = re.fullmatch(r"(\d+)x(\d+)x([\d./]+)", text)
+    if sizes is None:
+        raise InvalidInput.must_be("grid", GRID_NOTATION, text)
+    return Grid(int(sizes[1]), int(sizes[2]), as_fraction(sizes[3], "cell"))  # type: ignore[arg-type]
+
+
+def read_labels(text: str) -> Labels:
+    """Return comma-separated labels, or the lines of the file after an @.
+
+    >>> read_labels("yes, no")
+    Labels(labels=('yes', 'no'))
+    """
+    return Labels(_labels_of_file(text[1:]) if text.startswith("@") else _labels_of_line(text))
+
+
+def _labels_of_line(text: str) -> list[str]:
+    labels = [label.strip() for label in text.split(",")]
+    if "" in labels:
+        raise InvalidInput.must_be("labels", "answers with one comma between two", text)
+    return labels
+
+
+def _labels_of_file(file: str) -> list[str]:
+    try:
+        lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise UnreadableFile(
+            f"Cannot read the labels in {file}: the file is not UTF-8 text.", argument="labels"
+        ) from None
+    except OSError as problem:
+        raise UnreadableFile(f"Cannot read the labels in {file}: {problem.strerror}.", argument="labels") from None
+    labels = [line.strip() for line in lines]
+    empty = next((number for number, label in enumerate(labels, 1) if not label), None)
+    if empty is not None:
+        raise InvalidInput(f"{file} needs a label on every line; line {empty} is empty.", argument="labels")
+    return labels
