@@ -63,10 +63,14 @@ class Publication:
     def from_json(cls, content: object) -> Publication:
         """Read what :meth:`to_json` wrote, and nothing else."""
         if not isinstance(content, Mapping) or not content or set(content) - set(LABELS):
-            raise InvalidInput("the publication in this request is not title, publisher, source and contact.")
+            raise InvalidInput(
+                "the publication in this request is not title, publisher, source and contact.", argument="request"
+            )
         publication = cls(**content)
         if publication.to_json() != dict(content):
-            raise InvalidInput("the publication in this request is not written as this program writes it.")
+            raise InvalidInput(
+                "the publication in this request is not written as this program writes it.", argument="request"
+            )
         return publication
 
     @property

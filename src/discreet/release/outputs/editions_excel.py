@@ -5,10 +5,11 @@ Every text is stored as text: Excel reads no label as a formula, a link or a num
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from ...errors import InvalidInput, MissingExtra, Unsupported
 from ...plots.chart import printable
@@ -28,6 +29,32 @@ _FIGURES = {
 }  # fmt: skip
 
 
+class _Chart(Protocol):
+    """A chart of the workbook, as far as it is used here."""
+
+    def add_series(self, options: Mapping[str, object]) -> object: ...
+    def set_title(self, options: Mapping[str, object]) -> object: ...
+    def set_y_axis(self, options: Mapping[str, object]) -> object: ...
+    def set_size(self, options: Mapping[str, object]) -> object: ...
+
+
+class _Sheet(Protocol):
+    """A sheet of the workbook, as far as it is used here."""
+
+    def write_string(self, row: int, column: int, text: str, cell_format: object) -> object: ...
+    def write_number(self, row: int, column: int, number: float, cell_format: object) -> object: ...
+    def set_column(self, first: int, last: int, width: int) -> object: ...
+    def freeze_panes(self, row: int, column: int) -> object: ...
+    def autofilter(self, row: int, column: int, last_row: int, last_column: int) -> object: ...
+    def insert_chart(self, row: int, column: int, chart: _Chart) -> object: ...
+
+
+class _Book(Protocol):
+    """The workbook, as far as charts use it."""
+
+    def add_chart(self, options: Mapping[str, object]) -> _Chart: ...
+
+
 def export_editions(comparison: EditionComparison, path: str | Path) -> Path:
     """Write the changes between editions as an Excel workbook, which is replaced if it exists.
 
@@ -37,6 +64,17 @@ def export_editions(comparison: EditionComparison, path: str | Path) -> Path:
         The editions, as :func:`discreet.compare_editions` compares them.
     path
         The file, ending in .xlsx. It must not be in the folder of a bundle.
+
+    Examples
+    --------
+    >>> import discreet as dc, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "visits.csv").write_text("site\\n1\\n")
+    >>> _ = dc.Ledger.create(folder / "visits.ledger", dataset="visits", unit="row", epsilon=2)
+    >>> fields = dict(data=folder / "visits.csv", unit="row", epsilon=1, ledger=folder / "visits.ledger")
+    >>> editions = [dc.release_counts("SELECT COUNT(*) FROM visits", edition=name, **fields) for name in ("a", "b")]
+    >>> dc.export_editions(dc.compare_editions(editions), folder / "year.xlsx").name
+    'year.xlsx'
     """
     file = Path(path)
     if file.suffix.lower() != ".xlsx":
@@ -70,7 +108,7 @@ def export_editions(comparison: EditionComparison, path: str | Path) -> Path:
     return file
 
 
-def _changes(sheet: Any, comparison: EditionComparison, number: int, formats: dict[str, Any]) -> None:
+def _changes(sheet: _Sheet, comparison: EditionComparison, number: int, formats: Mapping[str, object]) -> None:
     keys = comparison.keys(number)
     headings = [*keys, "from", "to", *_FIGURES.values(), "beyond noise"]
     for k, heading in enumerate(headings):
@@ -97,7 +135,7 @@ def _labels(row: Row, keys: list[str]) -> list[str]:
     return [label(group[key]) for key in keys]
 
 
-def _charts(book: Any, sheet: Any, comparison: EditionComparison, number: int, name: str) -> None:
+def _charts(book: _Book, sheet: _Sheet, comparison: EditionComparison, number: int, name: str) -> None:
     """Chart the growth between the first two editions of the first groups, with the ends of its intervals as bars."""
     keys = comparison.keys(number)
     first = comparison.rows(number)[: min(_MAX_CHARTED, comparison.tables[number][0].counts.size)]
@@ -133,7 +171,7 @@ def _end(row: Row, end: str) -> float:
     return float(value) if isinstance(value, int | float) else 2 * abs(growth) + 100.0
 
 
-def _reading(sheet: Any, comparison: EditionComparison, formats: dict[str, Any]) -> None:
+def _reading(sheet: _Sheet, comparison: EditionComparison, formats: Mapping[str, object]) -> None:
     sheet.set_column(0, 0, 120)
     level = percent(comparison.level, 6)
     bold = "Noise does not explain the changes in bold. The chart cuts an interval that has no end."
