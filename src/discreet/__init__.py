@@ -14,7 +14,18 @@ from importlib import import_module
 from typing import Any
 
 _NAMES_BY_MODULE = {
-    ".spaces": ("Counts", "Integers", "Grid", "Labels", "ProductSpace"),
+    ".spaces": (
+        "Counts",
+        "Integers",
+        "Grid",
+        "Labels",
+        "Range",
+        "Ring",
+        "Graph",
+        "Tree",
+        "MetricSpace",
+        "ProductSpace",
+    ),
     ".mechanism": ("Mechanism",),
     ".mechanisms.geometric": ("geometric", "two_sided_geometric"),
     ".mechanisms.projective": ("projective_response", "response", "share_variance"),
@@ -43,7 +54,7 @@ _NAMES_BY_MODULE = {
     ".optimise.design.chooser": ("choose", "Choice"),
     ".optimise.improve.remapping": ("remap",),
     ".optimise.improve.structure": ("derivable", "symmetrise"),
-    ".comparison": ("compare", "Comparison"),
+    ".comparison": ("compare", "Comparison", "ComparisonSweep"),
     ".release.plan.plan": ("Plan",),
     ".release.plan.request": ("ReleaseRequest",),
     ".release.plan.planning": ("plan_release",),
@@ -87,7 +98,7 @@ _MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for nam
 
 __all__ = [
     # spaces of values
-    "Counts", "Integers", "Grid", "Labels", "ProductSpace",
+    "Counts", "Integers", "Grid", "Labels", "Range", "Ring", "Graph", "Tree", "MetricSpace", "ProductSpace",
     # mechanisms
     "Mechanism", "geometric", "two_sided_geometric", "randomized_response", "projective_response", "response",
     "share_variance", "uniform",
@@ -99,7 +110,8 @@ __all__ = [
     "check", "Checks", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth",
     "kantorovich",
     # choosing and improving
-    "design", "design_each", "choose", "Choice", "calibrate", "Calibration", "compare", "Comparison", "remap",
+    "design", "design_each", "choose", "Choice", "calibrate", "Calibration", "compare", "Comparison",
+    "ComparisonSweep", "remap",
     "derivable", "symmetrise", "explain", "Explanation", "noise_tradeoff", "NoiseTradeoff",
     # releasing counts of a table
     "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",

@@ -13,7 +13,7 @@ from support.grids import every_case
 
 #: A change here is a change for every user: add freely, remove never.
 NAMES = {
-    *("Counts", "Integers", "Grid", "Labels"),
+    *("Counts", "Integers", "Grid", "Labels", "Range", "MetricSpace", "Graph", "Tree", "Ring"),
     *("Mechanism", "geometric", "two_sided_geometric", "randomized_response", "projective_response", "uniform"),
     *("explicit_fair", "response", "share_variance"),
     *("discrete_gaussian", "rounded_laplace", "planar_geometric", "planar_laplace", "exponential", "from_matrix"),
@@ -32,7 +32,17 @@ NAMES = {
         "probability_of_truth",
     ),
     *("kantorovich", "errors", "losses", "plots", "properties", "utility"),
-    *("calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain"),
+    *(
+        "calibrate",
+        "Calibration",
+        "compare",
+        "Comparison",
+        "ComparisonSweep",
+        "remap",
+        "derivable",
+        "symmetrise",
+        "explain",
+    ),
     *("design", "design_each", "choose", "Choice", "requirements"),
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
     *("plan_release", "Plan", "release_counts", "Release", "ReleaseRequest", "Ledger", "verify_bundle", "BundleReport"),

@@ -14,11 +14,13 @@ from ..datasets.editions import bind_edition, edition_file, refuse_other_file
 from ..datasets.making import refuse_other_terms
 from ..datasets.publication import Publication
 from ..engines.sources import Data, Source, open_source
-from ..errors import InvalidInput, WrongType, arg, call
+from ..errors import InvalidInput, InWords, WrongType, arg, call, named
 from ..ledger.budget import Cost, amount_text
 from ..ledger.ledger import Ledger, RecordedAnswer
+from ..lists import read_list
 from ..questions.domains import split_domain
 from ..questions.question import Question, read_question, table_of_question
+from ..questions.selecting import read_where
 from ..report import Json, Report, Result
 from ..sources.encodings import UTF8, read_encoding
 from ..sources.sql import quoted
@@ -83,6 +85,10 @@ class Dataset:
         columns: Mapping[str, object] | None = None, ledger: str | Path | Ledger | None = None,
         encoding: str | None = None, title: str = "", publisher: str = "", source: str = "", contact: str = "",
     ) -> None:  # fmt: skip
+        if columns is not None and not isinstance(columns, Mapping):
+            raise WrongType.must_be(
+                "columns", "a mapping from columns to their public values", InWords(type(columns).__name__)
+            )
         declared_columns = {key: DeclaredColumn.from_python(key, value) for key, value in (columns or {}).items()}
         in_files = isinstance(data, str | Path)
         ledger_name = None if ledger is None else ledger.name if isinstance(ledger, Ledger) else str(ledger)
@@ -209,7 +215,7 @@ class Dataset:
             edition = edition or file_dataset or ""
         request_fields["edition"] = edition
         request = read_request(texts, **cast(RequestFields, request_fields))
-        plan = plan_request(request, cast(Data, data if source is None else source), parsed)
+        plan = plan_request(request, cast(Data, data if source is None else source), parsed, self._declaring)
         encoding = self._encoding(table, data)
         plan = replace(plan, encoding=encoding or UTF8)
         if self._edition:
@@ -218,14 +224,23 @@ class Dataset:
         return BoundPlan(plan, self, table, source, place, overrides, encoding, named_edition)
 
     def _sql(self, by: Sequence[str], where: str | None) -> str:
-        names = [by] if isinstance(by, str) else list(by)
+        names = [by] if isinstance(by, str) else read_list(by, "by", "columns")
+        if not all(isinstance(name, str) for name in names):
+            raise WrongType.must_be("by", "a list of columns", by)
         if len(self.declaration.tables) > 1:
             raise InvalidInput("the data set has several tables.", "Ask in SQL, which names one.", argument="by")
         columns = ", ".join(map(quoted, names))
         table = quoted(next(iter(self.declaration.tables)))
-        condition = "" if where is None else f" WHERE {where}"
+        condition = "" if where is None else f" WHERE {read_where(where)}"
         group_by = f" GROUP BY {columns}" if names else ""
         return f"SELECT {columns}{', ' if names else ''}COUNT(*) FROM {table}{condition}{group_by}"
+
+    def _declaring(self, column: str) -> str:
+        """Return the advice on how to declare a column: in the file, if there is one."""
+        if self.declaration.path is None:
+            return f"Add it to {named('columns')}, or {arg('domain', [f'{column}=...'])} for this question."
+        command = f"discreet dataset add-column {self.declaration.path} --domain {column}=..."
+        return f"Run {command} first, or add {arg('domain', [f'{column}=...'])} for this question."
 
     def _parse(self, texts: Sequence[str]) -> tuple[str, list[Question]]:
         """Parse questions about one table; return its declared name, and the questions."""
@@ -436,7 +451,8 @@ class BoundPlan(Result):
         sections = (outlook or self.preview()).report().sections
         return replace(report, sections=(*report.sections, *sections), notes=(*report.notes, *notes))
 
-    def __repr__(self) -> str:
-        return self.describe()
+    def _headline(self) -> str:
+        return f"{self.plan.cells:,} counts of {self.plan.dataset}, cost {self.plan.cost}"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.describe()

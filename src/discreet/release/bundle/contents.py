@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from ...mechanism import Mechanism
 from ...pages.html import page
 from ..tables.columns import STATUS_MEANING, error_meanings
+from ..tables.csv_text import table_files
 from .guarantee import guarantee_text
 
 if TYPE_CHECKING:
@@ -59,11 +60,6 @@ COLUMN_MEANING = {
 }
 
 # ------------------------------------------------------------------------------------------------ the files
-
-
-def table_files(number: int) -> list[str]:
-    """Return the names of the CSV files of this number of tables."""
-    return ["counts.csv"] if number == 1 else [f"counts_{k}.csv" for k in range(1, number + 1)]
 
 
 def file_names(plan: Plan) -> list[str]:
@@ -153,6 +149,11 @@ def json_text(content: Mapping[str, object]) -> str:
     return (json.dumps(content, indent=1, ensure_ascii=False) if len(text) < 200_000 else text) + "\n"
 
 
+def bundle_page(release: Release, pictures: Sequence[str] | None = None) -> str:
+    """Return the text of index.html, which links the files that it names; drawn pictures may be given."""
+    return page(release.report(), pictures, file_names(release.plan))
+
+
 def bundle_files(release: Release) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of every file of the bundle except the checksums."""
     for name, table in zip(table_files(len(release.tables)), release.tables, strict=True):
@@ -163,4 +164,4 @@ def bundle_files(release: Release) -> Iterator[tuple[str, bytes]]:
     for name, text in mechanism_files(table.plan.mechanisms for table in release.tables)[0].items():
         yield name, text.encode()
     yield "GUARANTEE.md", guarantee_text(release).encode()
-    yield "index.html", page(release.report()).encode()
+    yield "index.html", bundle_page(release).encode()

@@ -20,14 +20,14 @@ from ...files import rebuild
 from ...ledger.bindings import refuse_other_unit_name
 from ...ledger.budget import Cost, short
 from ...ledger.ledger import Ledger
-from ...pages.html import TEMPLATE, page, pictures_of
+from ...pages.html import TEMPLATE, pictures_of
 from ...pages.pictures import NO_PROGRAM, NOT_DRAWN, draw_picture, drawing_program, is_plain_svg, pictures_in
 from ...report import Finding
 from ...strict_json import read_json
 from ...wording import listed, plural
 from ..plan.plan import Plan, plan_from_request
 from ..tables.columns import LAYOUT, ErrorColumn
-from ..tables.csv_text import decimal_text
+from ..tables.csv_text import decimal_text, table_files
 from ..tables.reading import Refuted
 from ..tables.released import ReleasedTable
 from . import contents
@@ -211,7 +211,7 @@ class _Audit:
     # -------------------------------------------------------------------------------------------- counts and errors
 
     def _tables(self, plan: Plan) -> tuple[Any, str]:
-        names = contents.table_files(len(plan.tables))
+        names = table_files(len(plan.tables))
         layout = self._layout()
         tables = tuple(
             table.read(self._text(name), name, plan.level, plan.edition, layout)
@@ -227,7 +227,7 @@ class _Audit:
         return layout
 
     def _errors(self, tables: tuple[ReleasedTable, ...]) -> tuple[Any, str]:
-        for name, table in zip(contents.table_files(len(tables)), tables, strict=True):
+        for name, table in zip(table_files(len(tables)), tables, strict=True):
             for file, expected in table.files(name):
                 text = self._text(file)
                 if file == name and text != expected:
@@ -298,7 +298,7 @@ class _Audit:
         pictures = pictures_in(text)
         if not all(map(is_plain_svg, pictures)):
             raise Refuted("a picture in index.html holds more than a drawing.")
-        if len(pictures) != len(pictures_of(report)) or page(report, pictures) != text:
+        if len(pictures) != len(pictures_of(report)) or contents.bundle_page(release, pictures) != text:
             raise Refuted("index.html does not say what follows from the request and the counts.")
         return True, "index.html says what follows from the request and the counts."
 

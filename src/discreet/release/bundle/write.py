@@ -18,7 +18,8 @@ from ...errors import DiscreetError, InvalidInput, call
 from ...strict_json import read_json
 from ...system import sync_folder
 from ..plan.plan import plan_from_request
-from .contents import CHECKSUM_FILE, MALFORMED, bundle_files, table_files
+from ..tables.csv_text import table_files
+from .contents import CHECKSUM_FILE, MALFORMED, bundle_files
 
 if TYPE_CHECKING:
     from .released import Release

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...errors import InvalidInput, WrongType
 from ...exact.arrays import BoolArray
+from ...lists import read_list
 from ...pages.pictures import chart_of
 from ...plots.chart import Chart
 from ...plots.counts import MAX_DRAWN_CELLS
@@ -243,7 +244,7 @@ def compare_editions(
     """
     if isinstance(editions, str | Path | Release):
         raise WrongType("give a list of editions: two releases at least, or their folders.", argument="editions")
-    editions_in_order = list(editions)
+    editions_in_order = read_list(editions, "editions", "releases, or of their folders")
     if len(editions_in_order) < 2:
         edition_names([])
     if not all(isinstance(one, Release | str | Path) for one in editions_in_order):

@@ -11,9 +11,10 @@ from urllib.parse import quote
 
 from ...report import Json
 from ...wording import percent
-from ..bundle.contents import COLUMN_MEANING, table_files
+from ..bundle.contents import COLUMN_MEANING
 from ..bundle.released import Release
 from ..tables.columns import STATUS_MEANING, error_meanings
+from ..tables.csv_text import table_files
 from ..tables.released import ReleasedTable
 from ..tables.typed_columns import Column
 

@@ -32,10 +32,12 @@ from .fields import (
     FieldWords,
     field_words,
     read_columns,
+    read_declared,
     read_delta,
     read_edition,
     read_mechanism,
     read_questions,
+    read_split,
     read_suppression,
     read_totals,
 )
@@ -393,7 +395,7 @@ class ReleaseRequest:
     def __post_init__(self) -> None:
         for name, read in _READERS.items():
             value = getattr(self, name)
-            if value is not None or name == "discover":
+            if value is not None or name in ("discover", "questions"):
                 object.__setattr__(self, name, read(value))
         object.__setattr__(self, "relation", _relation(self.relation, self.sizes))
         object.__setattr__(self, "split", _shares(self.split, self._parts))
@@ -480,6 +482,10 @@ def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]
 #: Fields -> how a request reads their values when it is made.
 _READERS: dict[str, Callable[[Any], Any]] = {
     "questions": read_questions,
+    "domain": partial(read_declared, "domain"),
+    "groups": partial(read_declared, "groups"),
+    "zeros": partial(read_declared, "zeros"),
+    "split": read_split,
     "unit_name": read_unit_name,
     "discover": read_columns,
     "epsilon": read_epsilon,

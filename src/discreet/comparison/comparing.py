@@ -5,32 +5,40 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from . import losses, plots, utility
-from .checking import check
-from .errors import InvalidInput, arg
-from .exact.arrays import FloatArray
-from .exact.rationals import Number, read_alpha, text_up
-from .files import read_subject
-from .mechanism import Mechanism, read_count
-from .mechanisms.building import build_for_counts
-from .mechanisms.families import Family
-from .mechanisms.matrices import from_matrix
-from .optimise.families import FAMILIES
-from .optimise.improve.remapping import remap
-from .plots.chart import PALETTE, Chart
-from .privacy.verify import verify
-from .properties import PROPERTIES
-from .ptables.table import PTable
-from .report import Fact, Json, Picture, Report, Result, Section, Table, Terms, plain, stamped
-from .spaces import Counts
-from .wording import listed, percent, rounded
+from .. import losses, plots, utility
+from ..checking import check
+from ..errors import ON_A_RANGE, InvalidInput, Unsupported, arg
+from ..exact.arrays import FloatArray
+from ..exact.rationals import Number, alpha_from_epsilon, float_down, log_bounds, read_alpha, text_up
+from ..files import read_subject
+from ..lists import is_list, read_list
+from ..mechanism import Mechanism, read_count
+from ..mechanisms.building import build_for_counts
+from ..mechanisms.families import Family
+from ..mechanisms.geometric import geometric
+from ..mechanisms.matrices import exponential, from_matrix
+from ..mechanisms.response import randomized_response
+from ..optimise.families import FAMILIES
+from ..optimise.improve.remapping import remap
+from ..plots.chart import PALETTE, Chart
+from ..privacy.notions import between, usual_notion
+from ..privacy.verify import verify
+from ..progress import with_bar
+from ..properties import PROPERTIES
+from ..ptables.table import PTable
+from ..report import Fact, Json, Picture, Report, Result, Section, Table, Terms, plain, stamped
+from ..spaces import Counts, Space, completed, is_space
+from ..tabular import Columns, Tabular
+from ..wording import listed, percent, rounded
+from .sweeps import ComparisonSweep
 
 #: Maximum number of mechanisms in a picture: as many as it has colours.
 MAX_DRAWN = len(PALETTE)
@@ -81,8 +89,8 @@ class ComparedMechanism(Result):
         """Return privacy, expected losses and properties of this mechanism."""
         least, largest = (percent(share) for share in self.truth)
         terms = (
-            ("epsilon", f"{text_up(self.epsilon, 4)} between adjacent counts"),
-            ("", f"{text_up(self.local_epsilon, 4)} between any two counts"),
+            ("epsilon", f"{text_up(self.epsilon, 4)} {_between(self.mechanism.inputs)}"),
+            ("", f"{text_up(self.local_epsilon, 4)} between any two {self.mechanism.inputs.noun}s"),
             *((name, f"{cost:.4f}, in the worst case {self.worst[name]:.4f}") for name, cost in self.costs.items()),
             ("truth", f"reported {least if least == largest else f'{least} to {largest}'} of the time"),
             ("share", _survey(self.share_variance)),
@@ -93,8 +101,8 @@ class ComparedMechanism(Result):
 
 
 @dataclass(frozen=True)
-class Comparison(Result):
-    """Mechanisms for the counts 0..n side by side. ``str()`` returns tables; :meth:`save` writes a page or a picture.
+class Comparison(Tabular, Result):
+    """Mechanisms for the same values side by side. ``str()`` returns tables; :meth:`save` writes a page or a picture.
 
     Examples
     --------
@@ -109,6 +117,8 @@ class Comparison(Result):
     rows: tuple[ComparedMechanism, ...]
     #: The meaning of each loss in words, by its name.
     losses: Mapping[str, str] = field(default_factory=dict)
+    #: The true values, where they are not counts.
+    space: Space | None = None
 
     @property
     def asked(self) -> str:
@@ -126,8 +136,9 @@ class Comparison(Result):
 
     def to_json(self) -> dict[str, Json]:
         """Return plain JSON values, as in ``schemas/comparison.json``."""
+        values: dict[str, Json] = {"n": self.n} if self.space is None else {"space": self.space.to_json()}
         content: dict[str, Json] = {
-            "n": self.n,
+            **values,
             "asked": self.privacy,
             "losses": dict(self.losses),
             "mechanisms": [row.to_json() for row in self.rows],
@@ -175,9 +186,9 @@ class Comparison(Result):
             tuple(self._least(name) for name in list(self.rows[0].costs)[:4]),
             (
                 Section("Expected loss", (average,)),
-                Section("Worst case over true counts", (worst,)),
+                Section(f"Worst case over true {self._space.noun}s", (worst,)),
                 Section("Expected loss and worst case, as bars", (costs,), "pages"),
-                Section("Mean absolute error by true count", (errors,), "pages"),
+                Section(f"Mean absolute error by true {self._space.noun}", (errors,), "pages"),
                 Section("The mechanisms", (names,)),
                 Section("What the columns mean", (Terms(self._columns()),), "pages"),
             ),
@@ -190,9 +201,31 @@ class Comparison(Result):
     def __str__(self) -> str:
         return self.describe()
 
+    def data_columns(self) -> Columns:
+        """Return a row for each mechanism: epsilons, expected losses, the worst case, shares and properties."""
+        rows = self.rows
+        return {
+            "name": [row.name for row in rows],
+            "epsilon": [row.epsilon for row in rows],
+            "local epsilon": [row.local_epsilon for row in rows],
+            **{name: [row.costs[name] for row in rows] for name in rows[0].costs},
+            **{f"worst {name}": [row.worst[name] for row in rows] for name in rows[0].worst},
+            "truth at least": [row.truth[0] for row in rows],
+            "truth at most": [row.truth[1] for row in rows],
+            "share variance": [row.share_variance for row in rows],
+            "properties": [" ".join(row.properties) for row in rows],
+        }
+
+    def _headline(self) -> str:
+        return self._title
+
     @property
     def _title(self) -> str:
-        return f"Mechanisms for the counts 0..{self.n}, {self.privacy}"
+        return f"Mechanisms for {_values_of(self._space)}, {self.privacy}"
+
+    @property
+    def _space(self) -> Space:
+        return Counts(self.n) if self.space is None else self.space
 
     def _least(self, loss: str) -> Fact:
         """Return the mechanisms with the least expected loss, and that loss."""
@@ -202,11 +235,12 @@ class Comparison(Result):
 
     def _columns(self) -> tuple[tuple[str, str], ...]:
         """Return the meaning of each column of the tables."""
+        noun = self._space.noun
         return (
-            ("epsilon", "The smallest epsilon for which the mechanism is private, between adjacent counts."),
+            ("epsilon", f"The smallest epsilon for which the mechanism is private, {_between(self._space)}."),
             *((name, f"{words[:1].upper()}{words[1:]}.") for name, words in self.losses.items()),
-            ("worst", "The same loss, for the true count at which it is largest."),
-            ("truth", "The probability that the true count is reported, at least and at most over true counts."),
+            ("worst", f"The same loss, for the true {noun} at which it is largest."),
+            ("truth", f"The probability that the true {noun} is reported, at least and at most over true {noun}s."),
             ("share", "The variance of an estimated share in a survey of single answers, times the number of people."),
             *((code, f"{prop.name}: {prop.sentence}") for code, prop in PROPERTIES.items()),
         )
@@ -226,7 +260,7 @@ class Comparison(Result):
     def chart(self) -> Chart:
         """Return a picture of the costs of every mechanism, and of the error by true count."""
         costs = plots.comparison(self._costs(), "What it costs", "Expected loss; shorter is better.")
-        errors = plots.error(self._readers(), "L1", "Error by true count")
+        errors = plots.error(self._readers(), "L1", f"Error by true {self._space.noun}")
         return plots.beside([costs, errors], self._title, columns=1)
 
     def save(self, path: str | Path) -> None:
@@ -240,25 +274,56 @@ class Comparison(Result):
             self.chart().save(file)
 
 
+@overload
 def compare(
     n: object = None,
     *,
     epsilon: Number | None = None,
     alpha: Number | None = None,
+    epsilons: None = None,
     families: Iterable[str] | Mapping[str, object] | None = None,
     others: Mapping[str, object] | None = None,
-    loss: Iterable[object] = ("L0", "L1", "L2"),
+    loss: object = ("L0", "L1", "L2"),
     prior: object = None,
-) -> Comparison:
-    """Put mechanisms for the counts 0..n side by side: costs, properties, error by true count, tight epsilon.
+    progress: bool | None = None,
+) -> Comparison: ...
+@overload
+def compare(
+    n: object = None,
+    *,
+    epsilons: Iterable[Number],
+    families: Iterable[str] | Mapping[str, object] | None = None,
+    others: Mapping[str, object] | None = None,
+    loss: object = ("L0", "L1", "L2"),
+    prior: object = None,
+    progress: bool | None = None,
+) -> ComparisonSweep: ...
+def compare(
+    n: object = None,
+    *,
+    epsilon: Number | None = None,
+    alpha: Number | None = None,
+    epsilons: Iterable[Number] | None = None,
+    families: Iterable[str] | Mapping[str, object] | None = None,
+    others: Mapping[str, object] | None = None,
+    loss: object = ("L0", "L1", "L2"),
+    prior: object = None,
+    progress: bool | None = None,
+) -> Comparison | ComparisonSweep:
+    """Put mechanisms for the counts 0..n, or for the values of a space, side by side.
+
+    For each its costs, properties, error by true value and tight epsilon.
 
     Parameters
     ----------
     n
-        The largest count; by default that of the mechanisms. Or the mechanisms themselves, by name:
+        The largest count, or a finite space with a distance: epsilon is then per unit of distance. By default the
+        values of the mechanisms. Or the mechanisms themselves, by name:
         ``compare({"mine": matrix, "GM": dc.geometric(4, epsilon=1)})``.
     epsilon, alpha
         The privacy of all families; exactly one, unless only finished mechanisms are compared.
+    epsilons
+        Several of them instead: a sweep, whose ``comparisons`` are in their order.
     families
         Names (``discreet compare --help`` lists the short ones), by default all; or a mapping from names to mechanisms,
         matrices of probabilities (arrays, lists, data frames; rows are truths) and files that hold one of these.
@@ -266,9 +331,11 @@ def compare(
         Mechanisms, matrices and files by name, compared with ``families``; alone where neither a privacy nor families
         are given.
     loss
-        The losses to report.
+        The losses to report: one, or a list; names, losses, matrices or functions of the true and the reported count.
     prior
         The probability of each true count; uniform by default.
+    progress
+        Whether a sweep shows a bar; by default only on a terminal.
 
     Examples
     --------
@@ -278,6 +345,11 @@ def compare(
     >>> compare({"mine": [[0.75, 0.25], [0.25, 0.75]]})["mine"].properties
     ('S', 'RH', 'RM', 'CH', 'CM', 'F', 'WH')
     """
+    if epsilons is not None:
+        if epsilon is not None or alpha is not None:
+            raise InvalidInput(f"give either {arg('epsilons')} or one {arg('epsilon')}, not both.")
+        options = {"families": families, "others": others, "loss": loss, "prior": prior}
+        return _sweep(n, read_list(epsilons, "epsilons", "numbers"), progress, options)
     if isinstance(n, Mapping):
         if families is not None:
             raise InvalidInput("mechanisms were given twice.", f"Give them first, or as {arg('families')}, not both.")
@@ -286,20 +358,69 @@ def compare(
     mechanisms = {str(name): _read(str(name), one) for name, one in ready.items()}
     privacy = "as given"
     only_ready = others is not None and families is None and alpha is None and epsilon is None
-    if isinstance(families, Mapping) or only_ready:
-        size = _largest(mechanisms) if n is None else read_count(n)
+    if n is None and (mechanisms or only_ready or isinstance(families, Mapping)):
+        space = _first_space(mechanisms)
     else:
-        size = _largest(mechanisms) if n is None and mechanisms else read_count(n)
+        space = completed(n) if is_space(n) and getattr(n, "size", None) is not None else Counts(read_count(n))
+    if not isinstance(families, Mapping) and not only_ready:
         a = read_alpha(alpha, epsilon)
         if not mechanisms:
             privacy = f"epsilon = {epsilon}" if alpha is None else f"alpha = {alpha}"
-        selected = FAMILIES.offered("compare") if families is None else [_find(name) for name in families]
-        mechanisms |= {family.short: build_for_counts(family, size, a) for family in selected}
+        selected = None if families is None else [_find(name) for name in read_list(families, "families", "names")]
+        mechanisms |= _built_for(space, a, selected)
     if not mechanisms:
         raise InvalidInput("there is nothing to compare.", "Name at least one family or mechanism.")
-    measures = [losses.resolve(one) for one in loss]
-    rows = tuple(_examine(name, m, size, measures, prior) for name, m in mechanisms.items())
-    return Comparison(size, privacy, rows, {one.name: one.sentence for one in measures})
+    several = is_list(loss) and not isinstance(loss, np.ndarray)
+    measures = [losses.resolve(one) for one in (read_list(loss, "loss", "losses") if several else [loss])]
+    rows = tuple(_examine(name, m, space, measures, prior) for name, m in mechanisms.items())
+    sentences = {one.name: one.sentence for one in measures}
+    return Comparison((space.size or 0) - 1, privacy, rows, sentences, None if space.is_line else space)
+
+
+def _built_for(space: Space, alpha: Fraction, selected: list[Family] | None) -> dict[str, Mechanism]:
+    """Return the mechanisms of these families on a space.
+
+    Epsilon is between adjacent counts, or per unit of distance. Randomised response treats any two values alike, so its
+    epsilon is that of the nearest two.
+    """
+    if space.is_line:
+        families = FAMILIES.offered("compare") if selected is None else selected
+        return {family.short: build_for_counts(family, (space.size or 0) - 1, alpha) for family in families}
+    nearest = alpha_from_epsilon(log_bounds(1 / alpha)[0] * space.unit)
+    makers: dict[Family, Callable[[], Mechanism]] = {
+        FAMILIES["geometric"]: lambda: geometric(space, alpha=alpha),
+        FAMILIES["exponential"]: lambda: exponential(space, epsilon=float_down(log_bounds(1 / alpha)[0])),
+        FAMILIES["randomized_response"]: lambda: randomized_response(space, alpha=nearest),
+    }
+    stray = next((family for family in selected or () if family not in makers), None)
+    if stray is not None:
+        raise InvalidInput(
+            f"{stray.title} is for counts, and these are values of {space!r}.",
+            f"Choose from {', '.join(family.short for family in makers)}.",
+            argument="families",
+        )
+    mechanisms: dict[str, Mechanism] = {}
+    for family in selected or makers:
+        try:
+            mechanisms[family.short] = makers[family]()
+        except Unsupported:  # the geometric mechanism does not exist on every space
+            if selected is not None:
+                raise
+    return mechanisms
+
+
+def _sweep(n: object, epsilons: list[Number], progress: bool | None, options: dict[str, Any]) -> ComparisonSweep:
+    """Return the comparisons at several epsilons; finished mechanisms alone have none to choose."""
+    if isinstance(n, Mapping) or isinstance(options["families"], Mapping):
+        raise InvalidInput(
+            "finished mechanisms have a privacy of their own.",
+            f"Compare them without {arg('epsilons')}, or give them as {arg('others')}.",
+            argument="epsilons",
+        )
+    if not epsilons:
+        raise InvalidInput("there is nothing to compare.", "Name at least one epsilon.", argument="epsilons")
+    comparisons = [compare(n, epsilon=one, **options) for one in with_bar(epsilons, "comparisons", progress)]
+    return ComparisonSweep(tuple(map(str, epsilons)), tuple(comparisons))
 
 
 def _read(name: str, source: object) -> Mechanism:
@@ -317,15 +438,16 @@ def _read(name: str, source: object) -> Mechanism:
         raise InvalidInput.because(f"{name} cannot be compared", problem) from None
 
 
-def _largest(mechanisms: Mapping[str, Mechanism]) -> int:
-    """Return the largest count of the first mechanism; the others must have the same."""
+def _first_space(mechanisms: Mapping[str, Mechanism]) -> Space:
+    """Return the values of the first mechanism; the others must have the same."""
     for name, mechanism in mechanisms.items():
-        if not isinstance(mechanism.inputs, Counts):
+        if mechanism.inputs.size is None:
             raise InvalidInput(
-                f"{name} is not a mechanism for the counts 0..n; its truths are {mechanism.inputs!r}.",
-                "Compare mechanisms for counts.",
+                f"{name} is for infinitely many values, {mechanism.inputs!r}.",
+                f"Choose a range with {ON_A_RANGE} first.",
+                argument="families",
             )
-        return mechanism.inputs.n
+        return mechanism.inputs
     raise InvalidInput("there is nothing to compare.", "Name at least one family or mechanism.")
 
 
@@ -336,15 +458,21 @@ def _find(name: str) -> Family:
 
 def _title(name: str, mechanism: Mechanism) -> str:
     """Return the title of a family by its short name; for other mechanisms, their family."""
+    if mechanism.family == "metric_geometric":
+        return FAMILIES[mechanism.family].title
+    if mechanism.family == name.lower() and not mechanism.inputs.is_line:
+        return "exponential, score -d(x, y)"
     title = next((family.title for family in FAMILIES.offered("compare") if family.short == name), mechanism.family)
     return f"{title}, reports read as the likeliest count" if mechanism.kernel.reports_are_sets else title
 
 
-def _examine(name: str, mechanism: Mechanism, n: int, measures: list[losses.Loss], prior: object) -> ComparedMechanism:
-    if mechanism.inputs != Counts(n):
+def _examine(
+    name: str, mechanism: Mechanism, space: Space, measures: list[losses.Loss], prior: object
+) -> ComparedMechanism:
+    if mechanism.inputs != space:
         raise InvalidInput(
-            f"{name} is not a mechanism for the counts 0..{n}; its truths are {mechanism.inputs!r}.",
-            "Compare mechanisms for the same counts.",
+            f"{name} is not a mechanism for {_values_of(space)}; its truths are {mechanism.inputs!r}.",
+            f"Compare mechanisms for the same {space.noun}s.",
         )
     reader = remap(mechanism, "L0", prior) if mechanism.kernel.reports_are_sets else mechanism
     truth = np.asarray(utility.probability_of_truth(reader), float)
@@ -352,7 +480,7 @@ def _examine(name: str, mechanism: Mechanism, n: int, measures: list[losses.Loss
         name=name,
         title=_title(name, mechanism),
         mechanism=mechanism,
-        epsilon=_central_epsilon(mechanism),
+        epsilon=_usual_epsilon(mechanism),
         local_epsilon=mechanism.local_epsilon,
         costs={one.name: float(utility.cost(reader, one, prior)) for one in measures},
         worst={one.name: float(utility.cost(reader, one, worst_case=True)) for one in measures},
@@ -375,7 +503,17 @@ def _variance(value: float) -> str:
     return "-" if math.isinf(value) else f"{value:,.0f}" if value >= 100 else rounded(value)
 
 
-def _central_epsilon(mechanism: Mechanism) -> float:
-    if mechanism.certificate.notion == "central":
+def _usual_epsilon(mechanism: Mechanism) -> float:
+    """Return the epsilon under the notion that is usual for its values."""
+    notion = usual_notion(mechanism.inputs)
+    if mechanism.certificate.notion == notion and not mechanism.certificate.delta:
         return mechanism.certificate.epsilon
-    return verify(mechanism, "central").epsilon
+    return verify(mechanism, notion).epsilon
+
+
+def _between(space: Space) -> str:
+    return between(usual_notion(space), space)
+
+
+def _values_of(space: Space) -> str:
+    return f"the counts 0..{(space.size or 0) - 1}" if space.is_line else repr(space)
