@@ -66,7 +66,7 @@ _NAMES_BY_MODULE = {
     ".release.bundle.findings": ("BundleReport",),
     ".release.bundle.open": ("open_bundle",),
     ".release.outputs.editions_excel": ("export_editions",),
-    ".release.bundle.explain": ("explain_bundle", "BundleGuarantee"),
+    ".release.explain": ("explain_bundle", "BundleGuarantee"),
     ".release.outputs.export": ("export",),
     ".release.editions.compare": ("compare_editions", "EditionComparison"),
     ".release.plan.request_file": ("open_request", "write_request", "RequestFile"),

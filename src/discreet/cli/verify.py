@@ -141,7 +141,7 @@ def explain(
     if file.is_dir():
         if (prior, people, distance) != ("1/2", 1, None):
             raise InvalidInput("a bundle has its own beliefs and steps.", "Leave --prior, --people, --distance out.")
-        from ..release.bundle.explain import explain_bundle
+        from ..release.explain import explain_bundle
 
         hand_over(explain_bundle(file, ledger), page, json)
         return
