@@ -33,6 +33,7 @@ from . import contents
 from .contents import CHECKSUM_FILE, MALFORMED
 from .findings import BundleReport
 from .guarantee import guarantee_text
+from .quantile_rows import QuantileTable, quantile_file
 from .read import open_ledger, read_files
 from .recorded import recorded_answer, release_from_record
 from .released import Release
@@ -112,7 +113,7 @@ class _Audit:
             self._leave_open("everything else", "it follows from the counts, which cannot be read.")
             return None
         release = self._check("statement", lambda: self._statement(plan, tables))
-        self._check("errors", lambda: self._errors(tables))
+        self._check("errors", lambda: self._errors(tables, plan))
         if isinstance(release, Release):
             self._words(release)
             self._check("ledger", lambda: self._ledger(release, book))
@@ -223,7 +224,7 @@ class _Audit:
             raise Refuted(f"release.json is of version {str(layout)[:40]!r}; this program reads 1 to {LAYOUT}.")
         return layout
 
-    def _errors(self, tables: tuple[ReleasedTable, ...]) -> tuple[Any, str]:
+    def _errors(self, tables: tuple[ReleasedTable, ...], plan: Plan) -> tuple[Any, str]:
         for name, table in zip(contents.table_files(len(tables)), tables, strict=True):
             for file, expected in table.files(name):
                 text = self._text(file)
@@ -231,7 +232,16 @@ class _Audit:
                     _compare_error_columns(text, expected, name, table.columns)
                 elif text != expected:
                     raise Refuted(f"{file} does not follow from the counts.")
+        self._quantiles(tables, plan)
         return True, "intervals, standard deviations, biases and probabilities were worked out again from the counts."
+
+    def _quantiles(self, tables: tuple[ReleasedTable, ...], plan: Plan) -> None:
+        """Find the quantiles again in the counts."""
+        names = contents.table_files(len(tables))
+        for number, (name, table) in enumerate(zip(names, tables, strict=True)):
+            requests, file = plan.quantiles_of(number), quantile_file(name)
+            if requests and self._text(file) != QuantileTable(table, requests).csv_text():
+                raise Refuted(f"{file} does not follow from the counts.")
 
     # -------------------------------------------------------------------------------------------- statements and words
 

@@ -6,7 +6,7 @@ Every text is stored as text: Excel reads no label as a formula, a link or a num
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -44,6 +44,7 @@ def write_excel(release: Release, path: Path) -> Path:
         time = datetime.fromisoformat(str(release.ledger["time"])).replace(tzinfo=None)
         book.set_properties({"title": printable(release.title)[:200], "created": time})
         names = sheet_names([table.title for table in release.tables])
+        quantiles = [one for k in range(len(release.tables)) if (one := release.quantile_table(k)) is not None]
         formats = {
             "heading": book.add_format({"bold": True, "bottom": 1, "valign": "top"}),
             "integer": book.add_format({"num_format": "#,##0"}),
@@ -54,16 +55,19 @@ def write_excel(release: Release, path: Path) -> Path:
         _guarantee(book.add_worksheet("Guarantee"), release, formats)
         for name, table in zip(names, release.tables, strict=True):
             _table(book.add_worksheet(name), table.typed_columns(), formats)
+        for name, found in zip(sheet_names([found.title for found in quantiles], names), quantiles, strict=True):
+            _table(book.add_worksheet(name), found.typed_columns(), formats)
     return path
 
 
-def sheet_names(titles: list[str]) -> list[str]:
-    """Return distinct sheet names that Excel accepts: short, and without its reserved characters.
+def sheet_names(titles: list[str], other_names: Sequence[str] = ()) -> list[str]:
+    """Return distinct sheet names that Excel accepts, and that other sheets do not have: short, without its reserved
+    characters.
 
     >>> sheet_names(["Counts of visits by site and health", "Counts of visits by site and helpers", "History"])
     ['Counts of visits by site and he', 'Counts of visits by site an (2)', 'History (2)']
     """
-    taken = {"guarantee", "history"}
+    taken = {"guarantee", "history", *map(str.casefold, other_names)}
     names = []
     for title in titles:
         base = re.sub(r"[\[\]:*?/\\]", " ", printable(title)).strip().strip("'") or "Counts"
