@@ -129,17 +129,19 @@ class QuantileTable:
 
     def typed_columns(self) -> list[Column]:
         """Return the columns with the types of their values."""
-        rows, groups = self.rows(), self.table.groups
+        groups, quantiles = self.table.groups, [one for _, _, one in self.found]
         columns = [
-            group_column(name, groups.kinds[place], [row[name] for row in rows])
-            for name, place in zip(self.group_headings, self.group_places, strict=True)
+            group_column(name, groups.kinds[place], [values[k] for values, _, _ in self.found])
+            for k, (name, place) in enumerate(zip(self.group_headings, self.group_places, strict=True))
         ]
-        names = [*(["measure"] if self.has_measures else []), "column", "share"]
-        columns += [Column(name, "text", [row[name] for row in rows]) for name in names]
-        whole = all(isinstance(row["value"], int) for row in rows)
-        kind = "integer" if whole else "text"
+        if self.has_measures:
+            columns.append(Column("measure", "text", [measure for _, measure, _ in self.found]))
+        columns.append(Column("column", "text", [one.column for one in quantiles]))
+        columns.append(Column("share", "text", [str(one.share) for one in quantiles]))
+        whole = all(isinstance(one.value, int) for one in quantiles)
         for name in ("value", "low", "high"):
-            columns.append(Column(name, kind, [row[name] if whole else str(row[name]) for row in rows]))
+            figures = [getattr(one, name) for one in quantiles]
+            columns.append(Column(name, "integer" if whole else "text", figures if whole else list(map(str, figures))))
         return columns
 
     @property
