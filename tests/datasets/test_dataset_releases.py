@@ -11,7 +11,7 @@ import typer
 
 import discreet as dc
 from datasets.conftest import SQL, write_people
-from discreet.cli import datasets as verbs
+from discreet.cli import dataset as verbs
 from discreet.errors import BudgetExceeded, InvalidInput
 from support.command_line import invoke, run
 from support.refusals import refused

@@ -12,7 +12,7 @@ import typer
 
 import discreet as dc
 from datasets.conftest import write_people
-from discreet.cli import datasets as verbs
+from discreet.cli import dataset as verbs
 from discreet.datasets import making
 from discreet.datasets.declaration import Declaration
 from discreet.errors import InvalidInput, UnreadableFile

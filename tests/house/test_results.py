@@ -51,6 +51,11 @@ def _bundle(folder: Path) -> Result:
     return found
 
 
+def _guarantee(folder: Path) -> Result:
+    _release(folder)
+    return dc.explain_bundle(folder / "out")
+
+
 def _editions(folder: Path) -> list[Any]:
     ledger = dc.Ledger.create(folder / "ledger", dataset="doctor_visits", unit="person", epsilon=10)
     return [dc.release_counts(SQL, data=VISITS, ledger=ledger, edition=name, **ASKED) for name in ("1", "2")]
@@ -74,7 +79,7 @@ def _explained() -> Result:
 
 
 def _estimate(folder: Path, method: Any = "mle") -> Any:
-    if method == "empirical-bayes":
+    if method in ("empirical-bayes", "g-model", "wavelet"):  # which need eight values
         return dc.estimate([60, 45, 30, 20, 10, 8, 6, 5, 9], dc.geometric(8, alpha="1/2"), method=method)
     return dc.estimate([60, 25, 40], dc.geometric(2, alpha="1/2"), method=method)
 
@@ -112,6 +117,7 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "explanation": ("explanation", lambda folder: dc.explain(dc.geometric(4, epsilon=1))),
     "composition": ("composition", lambda folder: dc.compose([(dc.geometric(4, epsilon=1), 3)])),
     "comparison": ("comparison", lambda folder: dc.compare(4, epsilon=1)),
+    "sweep": ("comparison-sweep", lambda folder: dc.compare(4, epsilons=[0.5, 1], families=["GM", "EM"])),
     "choice": ("choice", lambda folder: dc.choose(4, alpha="1/2", properties=["CM"])),
     "calibration": ("calibration", lambda folder: dc.calibrate("geometric", 4, truth="1/2")),
     "ratio": ("calibration", lambda folder: dc.calibrate("randomized_response", 3, likelihood_ratio=2)),
@@ -127,6 +133,7 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "plan": ("plan", lambda folder: dc.plan_release(SQL, data=VISITS, **ASKED)),
     "release": ("counts", _release),
     "bundle": ("bundle-report", _bundle),
+    "guarantee": ("guarantee", _guarantee),
     "editions": ("editions", lambda folder: dc.compare_editions(_editions(folder))),
     "request file": ("request-file", lambda folder: _request_file(folder)),
     "ledger": ("ledger-statement", lambda folder: _ledger(folder).statement()),
@@ -251,6 +258,26 @@ def test_a_notebook_shows_a_piece_of_the_same(name: str, results: dict[str, Resu
     piece = results[name]._repr_html_()
     seen = read(piece)
     assert seen[0] == "div" and "html" not in seen and "script" not in seen
+
+
+@pytest.mark.xdist_group("results")
+@every_result
+def test_its_repr_is_one_short_line(name: str, results: dict[str, Result]) -> None:
+    """Dataclasses once listed every field, and a comparison had 4,500 characters."""
+    text = repr(results[name])
+    assert "\n" not in text and len(text) <= 160
+    assert text.startswith("<") and text.endswith(">") and not re.fullmatch(r"<\w+(: )?>", text)
+
+
+def test_long_reprs_are_cut() -> None:
+    long = dc.Labels([f"a label of many letters, number {k}" for k in range(1000)])
+    assert (
+        len(repr(long)) < 160
+        and "1,000 in all" in repr(long)
+        and repr(dc.Labels(["a", "b"])) == "Labels(labels=('a', 'b'))"
+    )
+    assert len(repr(dc.randomized_response(long, epsilon=1))) <= 160
+    assert len(repr(dc.design(3, alpha="1/2", properties=["S", "RH", "RM", "CH", "CM", "F", "WH", "mse<=100"]))) <= 160
 
 
 # ------------------------------------------------------------------------------------------------ hostile words

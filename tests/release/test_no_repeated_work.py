@@ -13,7 +13,7 @@ import typer
 
 import discreet as dc
 from datasets.conftest import SQL, write_people
-from discreet.cli import datasets as verbs
+from discreet.cli import dataset as verbs
 from discreet.datasets.declaration import Declaration
 from discreet.engines import sources
 from discreet.ledger import bindings, ledger

@@ -74,6 +74,10 @@ def release(
     suppress_below: int | None = None,
     level: str = "0.95",
     edition: str = "",
+    title: str = "",
+    publisher: str = "",
+    source: str = "",
+    contact: str = "",
     dataset: str | None = None,
     ledger: str | None = None,
     out: Annotated[Path | None, typer.Option("-o", "--out")] = None,
@@ -125,9 +129,9 @@ def release(
             _release(questions, command, json)
             return
         with _file_field_names(questions):
-            pure_plan, source = command.plan()
+            pure_plan, table = command.plan()
         refuse_unwritable(page, [".html"], "a page")
-        verdict, out = _show_plan(pure_plan, command, source, page, json), command.out
+        verdict, out = _show_plan(pure_plan, command, table, page, json), command.out
         ledger_option = "" if command.ledger else " --ledger PATH"
     if write is not None:
         _write(context, write, questions, declaration)

@@ -21,13 +21,13 @@ from .mechanism_files import open_mechanism, open_mechanisms
 from .opening import open_column
 
 #: One file or address, or several.
-Files: TypeAlias = "str | Path | Sequence[str | Path]"
+Files: TypeAlias = str | Path | Sequence[str | Path]
 
 #: A mechanism, or the path of its file.
-MechanismFile: TypeAlias = "Mechanism | str | Path"
+MechanismFile: TypeAlias = Mechanism | str | Path
 
 #: How often each report occurs.
-ReportCounts: TypeAlias = "dict[object, int]"
+ReportCounts: TypeAlias = dict[object, int]
 
 
 def estimate_files(

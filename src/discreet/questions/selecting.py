@@ -31,8 +31,15 @@ def _statements(sql: str) -> tuple[Expression, ...]:
     return tuple(one for one in parse_sql(sql, "duckdb") if type(one).__name__ != "Semicolon")
 
 
-def only_statement(sql: str, what: str) -> Expression:
-    """Parse text that holds one statement. Its own words in errors are the request's, never the data's."""
+#: What a question looks like, for errors.
+_EXAMPLE = "Write it like SELECT site, COUNT(*) FROM visits WHERE year = 1 GROUP BY site."
+
+
+def only_statement(sql: str, what: str, example: str = _EXAMPLE, *, located: bool = True) -> Expression:
+    """Parse text that holds one statement. Its own words in errors are the request's, never the data's.
+
+    An error says at which line and column of the text it is, if ``located``.
+    """
     if not isinstance(sql, str):
         raise InvalidInput.must_be(what, "a text of SQL", InWords(type(sql).__name__))
     if len(sql) > MAX_SQL_CHARACTERS:
@@ -51,10 +58,7 @@ def only_statement(sql: str, what: str) -> Expression:
         match = re.search(r"\bFROM\s+(\w+(?:[-.]\w+)*-[-.\w]*)", sql, flags=re.IGNORECASE)
         if match:
             raise refusal(f"{match[1]} needs quotes", f"Write the table as: FROM {in_sql(match[1])}")
-        raise refusal(
-            f"{what} cannot be read as SQL{where}",
-            "Write it like SELECT site, COUNT(*) FROM visits WHERE year = 1 GROUP BY site.",
-        )
+        raise refusal(f"{what} cannot be read as SQL{where if located else ''}", example)
     if len(statements) != 1:
         raise refusal(f"{what} is one statement; got {len(statements)}", "Ask one question at a time.")
     return statements[0]
@@ -127,6 +131,29 @@ def table_of(select: Expression) -> tuple[str, frozenset[str], bool]:
         names = frozenset({alias.name})
     names = frozenset(name.lower() for name in names)
     return (str(table.name), names, False) if schema is None else (f"{schema.name}.{table.name}", names, True)
+
+
+def read_where(text: str) -> str:
+    """Return a condition that was given apart from its question, as SQL without remarks; refuse anything else.
+
+    It is read by itself, so that it can neither end the question early nor add clauses to it.
+
+    >>> read_where("year = 1 AND health = 'poor' -- those who are ill")
+    "health = 'poor' AND year = 1"
+    >>> read_where("year = 1) OR (year = 2")
+    Traceback (most recent call last):
+    discreet.errors.InvalidInput: where is not one condition. Write it like where="year = 1 AND health = 'poor'".
+    """
+    example = "Write it like where=\"year = 1 AND health = 'poor'\"."
+    if not isinstance(text, str):
+        raise InvalidInput.must_be("where", "a condition as SQL text", InWords(type(text).__name__))
+    select = only_statement(f"SELECT COUNT(*) FROM t WHERE ({text}\n)", "where", example, located=False)
+    where = select.args.get("where")
+    clauses = {name for name, value in select.args.items() if value} - {"expressions", "from_", "where", "kind"}
+    if type(select).__name__ != "Select" or clauses or where is None or type(where.this).__name__ != "Paren":
+        raise InvalidInput("where is not one condition.", example, argument="where")
+    condition = read_condition(where.this)
+    return text if not set("-/#") & set(text) else condition.text
 
 
 def where_of(select: Expression, names: frozenset[str]) -> Condition | None:

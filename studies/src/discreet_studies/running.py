@@ -12,6 +12,7 @@ from pathlib import Path
 from discreet.errors import InvalidInput
 from discreet.plots import Chart
 from discreet.report import Bullets, Fact, Json, Part, Picture, Prose, Report, Result, Section, Table, Terms, stamped
+from discreet.tabular import Columns, Tabular
 from discreet.utility import transport_solver
 from discreet.wording import listed, plural
 
@@ -25,7 +26,7 @@ FORMATS = ("png", "svg", "pdf", "html")
 
 
 @dataclass(frozen=True, eq=False)
-class StudyResult(Result):
+class StudyResult(Tabular, Result):
     """The results of a study. Made by :func:`discreet.study`.
 
     Attributes
@@ -63,6 +64,16 @@ class StudyResult(Result):
     def claims(self) -> tuple[Claim, ...]:
         """All claims with their verdicts, in the paper's order."""
         return tuple(claim for results in self.results.values() for claim in results.claims)
+
+    def data_columns(self) -> Columns:
+        """Return a row for each claim: where the paper says it, what was measured, and the verdict."""
+        rows = [_plain(claim) for claim in self.claims]
+        return {
+            name: [row[name] for row in rows] for name in ("key", "place", "statement", "measured", "verdict", "why")
+        }
+
+    def _headline(self) -> str:
+        return f"{self.study.name}, {plural(len(self.claims), 'claim')}, {'quick' if self.quick else 'full'}"
 
     def save(self, folder: str | Path, formats: Sequence[str] = FORMATS) -> Path:
         """Write charts, data, claims (also as JSON) and a page into a folder, which is created if needed.

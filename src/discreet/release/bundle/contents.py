@@ -25,12 +25,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...mechanism import Mechanism
 from ...pages.html import page
-from ...report import Json
 from ..tables.columns import STATUS_MEANING, error_meanings
+from ..tables.csv_text import table_files
 from .guarantee import guarantee_text
 from .quantile_rows import QUANTILE_MEANING, QuantileTable, quantile_file
 
 if TYPE_CHECKING:
+    from ...ledger.budget import Cost
+    from ...report import Json
     from ..plan.plan import Plan
     from .released import Release
 
@@ -60,11 +62,6 @@ COLUMN_MEANING = {
 }
 
 # ------------------------------------------------------------------------------------------------ the files
-
-
-def table_files(number: int) -> list[str]:
-    """Return the names of the CSV files of this number of tables."""
-    return ["counts.csv"] if number == 1 else [f"counts_{k}.csv" for k in range(1, number + 1)]
 
 
 def file_names(plan: Plan) -> list[str]:
@@ -128,6 +125,8 @@ def statement(release: Release) -> dict[str, Any]:
             for number, (table, file, mechanism_names) in enumerate(zip(release.tables, files, mechanisms, strict=True))
         ],
         "ledger": dict(release.ledger),
+        **({"budget": _budget_json(release.budget)} if release.layout > 3 else {}),
+        **({"publication": plan.publication.to_json()} if plan.publication.to_json() else {}),
         "guarantee": list(release.guarantee),
         "status_meaning": STATUS_MEANING,
         "column_meaning": column_meaning(release),
@@ -148,6 +147,11 @@ def _quantiles_statement(found: QuantileTable | None, file: str) -> dict[str, Js
     return {"quantiles": about}
 
 
+def _budget_json(budget: Cost | None) -> dict[str, Json] | None:
+    """Return the total budget of the ledger as release.json states it."""
+    return None if budget is None else budget.to_json()
+
+
 def column_meaning(release: Release) -> dict[str, str]:
     """Return the meaning of every column of the tables."""
     columns = error_meanings((one for table in release.tables for one in table.columns), release.plan.protection.unit)
@@ -160,6 +164,11 @@ def json_text(content: Mapping[str, object]) -> str:
     text = json.dumps(content, ensure_ascii=False)
     # indented for readers, unless it is too long to read and indenting would take seconds
     return (json.dumps(content, indent=1, ensure_ascii=False) if len(text) < 200_000 else text) + "\n"
+
+
+def bundle_page(release: Release, pictures: Sequence[str] | None = None) -> str:
+    """Return the text of index.html, which links the files that it names; drawn pictures may be given."""
+    return page(release.report(), pictures, file_names(release.plan))
 
 
 def bundle_files(release: Release) -> Iterator[tuple[str, bytes]]:
@@ -175,4 +184,4 @@ def bundle_files(release: Release) -> Iterator[tuple[str, bytes]]:
     for name, text in mechanism_files(table.plan.mechanisms for table in release.tables)[0].items():
         yield name, text.encode()
     yield "GUARANTEE.md", guarantee_text(release).encode()
-    yield "index.html", page(release.report()).encode()
+    yield "index.html", bundle_page(release).encode()

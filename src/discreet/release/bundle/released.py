@@ -45,6 +45,8 @@ class Release(Result):
     fresh, paid
         True if this call drew the noise, and if it spent budget; both are False for the recorded answer to an earlier
         question.
+    budget
+        The total budget of the ledger that paid; None for bundles of layouts before 4, which do not state it.
     layout, template
         The versions of the layout of the bundle and of the template of its page.
 
@@ -73,6 +75,7 @@ class Release(Result):
     version: str
     fresh: bool = True
     paid: bool = True
+    budget: Cost | None = None
     layout: int = LAYOUT
     template: int = TEMPLATE
 
@@ -97,6 +100,9 @@ class Release(Result):
 
     @property
     def title(self) -> str:
+        """The curator's title, or what is counted."""
+        if self.plan.publication.title:
+            return self.plan.publication.title
         if len(self.tables) == 1:
             return self.tables[0].title
         sources = listed(list(dict.fromkeys(table.question.table for table in self.tables)))

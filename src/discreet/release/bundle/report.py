@@ -9,14 +9,16 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...engines.base import ROW
-from ...plots.counts import MAX_DRAWN_CELLS, label
+from ...plots.counts import MAX_DRAWN_CELLS, invisible_half_width, label
 from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
 from ..tables.columns import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, error_meanings
+from ..tables.csv_text import rounded_file, table_files
 from ..tables.released import ReleasedTable
 from .cross import count_and_interval, cross_table
 from .near_zero import near_zero_notes
+from .opening import opening
 from .quantile_rows import QuantileTable
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ def release_report(release: Release, most: int = MAX_DRAWN_CELLS) -> Report:
         kind=f"Private counts of {release.plan.dataset}",
         facts=plan_facts(release.plan),
         sections=(
+            *opening(release),
             *_tables(release, min(most, MAX_DRAWN_CELLS)),
             Section("What is guaranteed", (Bullets(release.guarantee),)),
             *learning(release.plan),
@@ -54,12 +57,14 @@ def release_report(release: Release, most: int = MAX_DRAWN_CELLS) -> Report:
 
 def _tables(release: Release, most: int) -> Iterator[Section]:
     many = len(release.tables) > 1
-    for number, table in enumerate(release.tables[:MAX_TABLES]):
+    files = table_files(len(release.tables))
+    for number, (file, table) in enumerate(zip(files[:MAX_TABLES], release.tables[:MAX_TABLES], strict=True)):
         question = question_in_words(release.plan, table.plan)
         crossed = cross_table(table) if table.counts.size <= most else None
         parts: tuple[Part, ...] = (Prose(question, tone="lead"), _picture(table), crossed or _cells(table, most))
         with_each = f"With each count: its {percent(table.level, 6)} interval. " if crossed is not None else ""
-        yield Section(table.title if many else "", (*parts, Prose(f"{with_each}{table.error_sentence}", tone="note")))
+        notes = [f"{with_each}{table.error_sentence}", table.rounding_in_words(f"`{file}`", f"`{rounded_file(file)}`")]
+        yield Section(table.title if many else "", (*parts, *(Prose(note, tone="note") for note in notes if note)))
         if crossed is not None:
             yield Section("One count on each line, with bars", (_cells(table, most),), "folded")
         if (found := release.quantile_table(number)) is not None:
@@ -73,16 +78,20 @@ def _tables(release: Release, most: int) -> Iterator[Section]:
 def _picture(table: ReleasedTable) -> Picture:
     level = percent(table.level, 6)
     marks = {IMPOSSIBLE: " A cross marks a cell that cannot exist.", SUPPRESSED: " A question mark: suppressed."}
-    flags = table.status.reshape(-1)[:MAX_DRAWN_CELLS]
-    caption = (
-        f"The released counts. Lines are {level} intervals: each contains the count without noise at least {level} of "
-        f"the time.{''.join(remark for flag, remark in marks.items() if (flags == flag).any())}"
+    numbers = table.chart_data
+    flags = {row["status"] for row in numbers["rows"]}
+    half_width = invisible_half_width(numbers["rows"])
+    lines = (
+        f"Lines are {level} intervals: each contains the count without noise at least {level} of the time."
+        if half_width is None
+        else f"The {level} intervals, at most ± {half_width:,}, are too short to see at this scale; the table has them."
     )
-    return Picture("counts", table.chart_data, caption)
+    remarks = "".join(remark for flag, remark in marks.items() if flag in flags)
+    return Picture("counts", numbers, f"The released counts. {lines}{remarks}")
 
 
 def _cells(table: ReleasedTable, most: int) -> Table:
-    rows = table.rows(most)
+    rows = table.rows_for_people(most)
     names = [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
     cells = [(*(label(row[name], _MAX_LABEL) for name in names), *count_and_interval(row)) for row in rows]
     return Table(
@@ -163,8 +172,10 @@ def _explaining_table(release: Release) -> ReleasedTable:
 
 def columns_in_words(release: Release) -> Iterator[tuple[str, str]]:
     """Yield the columns of the published tables that are not group columns, with their meaning."""
-    yield from {name: meaning for table in release.tables for name, meaning in table.extra_meanings.items()}.items()
-    yield "count", "the noisy count"
+    meanings = {"count": "the noisy count"}
+    for table in release.tables:
+        meanings |= table.extra_meanings
+    yield from sorted(meanings.items(), key=lambda pair: pair[0] == "count")
     columns = (column for table in release.tables for column in table.columns)
     yield from error_meanings(columns, release.plan.protection.unit).items()
 

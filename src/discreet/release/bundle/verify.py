@@ -14,19 +14,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...datasets.publication import LABELS
 from ...errors import DiscreetError, UnreadableFile
 from ...files import rebuild
 from ...ledger.bindings import refuse_other_unit_name
-from ...ledger.budget import short
+from ...ledger.budget import Cost, short
 from ...ledger.ledger import Ledger
-from ...pages.html import TEMPLATE, page, pictures_of
+from ...pages.html import TEMPLATE, pictures_of
 from ...pages.pictures import NO_PROGRAM, NOT_DRAWN, draw_picture, drawing_program, is_plain_svg, pictures_in
 from ...report import Finding
 from ...strict_json import read_json
-from ...wording import plural
+from ...wording import listed, plural
 from ..plan.plan import Plan, plan_from_request
 from ..tables.columns import LAYOUT, ErrorColumn
-from ..tables.csv_text import decimal_text
+from ..tables.csv_text import decimal_text, table_files
 from ..tables.reading import Refuted
 from ..tables.released import ReleasedTable
 from . import contents
@@ -189,8 +190,10 @@ class _Audit:
         odd = _differing(plan.request, request)
         if odd:
             raise Refuted(f"it is not the request of the plan that it describes: {', '.join(odd)[:200]!r}.")
+        stated = listed([LABELS[name] for name in plan.publication.to_json()])
+        nobody = f" Nothing proves what the curator states: {stated}." if stated else ""
         many = f"{len(plan.tables)} questions were" if len(plan.tables) > 1 else "the question was"
-        return plan, f"{many} read and judged again; {plan.lead.audited_in_words(plan.cells)}."
+        return plan, f"{many} read and judged again; {plan.lead.audited_in_words(plan.cells)}.{nobody}"
 
     def _cost(self, plan: Plan) -> tuple[Any, str]:
         if self._json("release.json")["cost"] != plan.cost.to_json():
@@ -209,7 +212,7 @@ class _Audit:
     # -------------------------------------------------------------------------------------------- counts and errors
 
     def _tables(self, plan: Plan) -> tuple[Any, str]:
-        names = contents.table_files(len(plan.tables))
+        names = table_files(len(plan.tables))
         layout = self._layout()
         tables = tuple(
             table.read(self._text(name), name, plan.level, plan.edition, layout)
@@ -225,7 +228,7 @@ class _Audit:
         return layout
 
     def _errors(self, tables: tuple[ReleasedTable, ...], plan: Plan) -> tuple[Any, str]:
-        for name, table in zip(contents.table_files(len(tables)), tables, strict=True):
+        for name, table in zip(table_files(len(tables)), tables, strict=True):
             for file, expected in table.files(name):
                 text = self._text(file)
                 if file == name and text != expected:
@@ -237,7 +240,7 @@ class _Audit:
 
     def _quantiles(self, tables: tuple[ReleasedTable, ...], plan: Plan) -> None:
         """Find the quantiles again in the counts."""
-        names = contents.table_files(len(tables))
+        names = table_files(len(tables))
         for number, (name, table) in enumerate(zip(names, tables, strict=True)):
             requests, file = plan.quantiles_of(number), quantile_file(name)
             if requests and self._text(file) != QuantileTable(table, requests).csv_text():
@@ -252,7 +255,8 @@ class _Audit:
             raise Refuted("release.json has no receipt of a ledger, or no version.")
         layout = self._layout()
         template = self._template(content) if layout > 2 else 0
-        release = Release(plan, tables, receipt, program, layout=layout, template=template)
+        budget = _budget(content, plan) if layout > 3 else None
+        release = Release(plan, tables, receipt, program, budget=budget, layout=layout, template=template)
         odd = sorted({*_differing(contents.statement(release), content)} - {*_WORDING_FIELDS})
         if odd:
             raise Refuted(f"release.json says otherwise than the request and the counts: {odd[0][:80]!r}.")
@@ -304,7 +308,7 @@ class _Audit:
         pictures = pictures_in(text)
         if not all(map(is_plain_svg, pictures)):
             raise Refuted("a picture in index.html holds more than a drawing.")
-        if len(pictures) != len(pictures_of(report)) or page(report, pictures) != text:
+        if len(pictures) != len(pictures_of(report)) or contents.bundle_page(release, pictures) != text:
             raise Refuted("index.html does not say what follows from the request and the counts.")
         return True, "index.html says what follows from the request and the counts."
 
@@ -347,6 +351,8 @@ class _Audit:
                 raise Refuted(f"the counts of table {number} are not those that the ledger recorded.")
         if json.dumps(dict(original.ledger)) != json.dumps(dict(release.ledger)) or original.version != release.version:
             raise Refuted("the receipt in release.json is not the ledger's.")
+        if release.layout > 3 and release.budget != original.budget:
+            raise Refuted("the total budget in release.json is not the ledger's.")
         refuse_other_unit_name(book, release.plan.protection.unit_name, named=True)
         return True, f"the counts are those that the ledger recorded; {report}"
 
@@ -355,6 +361,19 @@ def _differing(one: Mapping[str, object], other: Mapping[str, object]) -> list[s
     """Return the names of the fields in which two JSON objects differ; 1, 1.0 and true are different."""
     texts = [{name: json.dumps(value, sort_keys=True) for name, value in each.items()} for each in (one, other)]
     return sorted(name for name in {*one, *other} if texts[0].get(name) != texts[1].get(name))
+
+
+def _budget(content: Mapping[str, Any], plan: Plan) -> Cost:
+    """Return the total budget that release.json states; refuse one that does not pay for this release."""
+    budget, cost = Cost.from_json(content["budget"]), plan.cost
+    rho = cost.concentrated()
+    if budget.rho is None:
+        pays = cost.epsilon <= budget.epsilon and cost.delta <= budget.delta
+    else:
+        pays = rho is not None and rho <= budget.rho
+    if not pays:
+        raise Refuted("release.json states a total budget that does not pay for this release.")
+    return budget
 
 
 def _is_receipt(receipt: Mapping[str, object]) -> bool:

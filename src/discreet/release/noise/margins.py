@@ -169,8 +169,8 @@ def percentage(
         )
     rest = outer & ~inner
     if cells.are_unclamped and inner.any() and rest.any():
-        sums = [(cells.sum(mask), int(mask.sum())) for mask in (inner, rest)]
-        least, most = share_interval(cells.law, *sums, 1 - coverage)
+        part_sum, rest_sum = ((cells.sum(mask), int(mask.sum())) for mask in (inner, rest))
+        least, most = share_interval(cells.law, part_sum, rest_sum, 1 - coverage)
         how = "one test of the part minus a share of the whole"
     else:
         least, most = _share_of_enclosed(cells, inner, rest, (1 - coverage) / 4)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 from ...errors import DiscreetError, InvalidInput, Writer, WrongType, named, write_mentions
 from ...exact.integers import is_integer
 from ...exact.rationals import Number, as_fraction
+from ...lists import is_list, read_list
 from ...mechanism import Mechanism
 from ...ptables.table import PTable
 from ...questions.question import QuantileRequest
@@ -91,10 +93,22 @@ LOCATIONS: dict[str, FieldWords] = {
 
 def read_questions(questions: str | Sequence[str]) -> tuple[str, ...]:
     """Read one SQL text or several as a tuple."""
-    texts = [questions] if isinstance(questions, str) else list(questions)
+    texts = [questions] if isinstance(questions, str) else read_list(questions, "questions", "questions")
     if not texts or not all(isinstance(text, str) for text in texts):
         raise InvalidInput("give the question as SQL text, or a list of several.", argument="questions")
     return tuple(texts)
+
+
+def read_split(split: Sequence[Number]) -> tuple[Number, ...]:
+    """Read the parts of a split."""
+    return tuple(read_list(split, "split", "numbers"))
+
+
+def read_declared(name: str, declared: object) -> object:
+    """Refuse what is neither a mapping by column, nor a text or a list of texts or rows; return it as it is."""
+    if not isinstance(declared, Mapping | str | Path) and not is_list(declared):
+        read_list(declared, name, "texts such as 'site=1..6'" if name == "domain" else "rows")
+    return declared
 
 
 def read_totals(totals: object) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from functools import cached_property
 from operator import is_
 from typing import Any, TypeAlias
 
+from ...datasets.publication import Publication
 from ...errors import InvalidInput
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
@@ -37,7 +38,7 @@ Request: TypeAlias = Mapping[str, Any]
 FORMAT, VERSION = "discreet request", 1
 
 #: Fields of a request that do not change its answer.
-_NOT_IN_KEY = ("level", "unit_name", "quantiles")
+_NOT_IN_KEY = ("level", "unit_name", "publication", "quantiles")
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class Plan(Result):
         The encoding of the CSV file that is counted.
     quantiles
         For each table, the column and the share of each quantile to find in its counts. They cost nothing.
+    publication
+        The curator's title, publisher, source and contact, which change no answer and no key.
 
     Examples
     --------
@@ -83,6 +86,7 @@ class Plan(Result):
     notes: tuple[str, ...] = field(default=(), compare=False)
     encoding: str = UTF8
     quantiles: tuple[tuple[QuantileRequest, ...], ...] = ()
+    publication: Publication = field(default_factory=Publication)
 
     @property
     def cells(self) -> int:
@@ -116,6 +120,7 @@ class Plan(Result):
             "delta": str(self.cost.delta),
             "level": str(self.level),
             **({} if self.encoding == UTF8 else {"encoding": self.encoding}),
+            **({"publication": self.publication.to_json()} if self.publication != Publication() else {}),
             "tables": [table.to_json() for table in self.tables],
             **({"quantiles": self._quantiles_json()} if any(self.quantiles) else {}),
         }
@@ -130,16 +135,21 @@ class Plan(Result):
 
     @cached_property
     def canonical(self) -> Plan:
-        """The same plan with the groups of every table in their canonical order: what is counted, and recorded."""
+        """The same plan with the groups of every table in their canonical order: what is counted, and recorded.
+
+        It has no quantiles, title, publisher, source or contact: a ledger records questions and answers.
+        """
         tables = tuple(table.canonical for table in self.tables)
-        return self if all(map(is_, tables, self.tables)) else replace(self, tables=tables)
+        if all(map(is_, tables, self.tables)) and self.publication == Publication() and not self.quantiles:
+            return self
+        return replace(self, tables=tables, publication=Publication(), quantiles=())
 
     @property
     def key(self) -> str:
         """The digest of the canonical request: the same question has the same key, and the data has no influence on it.
 
         A question stays the same in another order of its groups, at another coverage or with other quantiles (which
-        need no new noise), and with another name of the unit.
+        need no new noise), and with another name of the unit, title, publisher, source or contact.
         """
         return self.canonical.declared_key
 
@@ -226,6 +236,8 @@ def plan_from_request(request: Request) -> Plan:
         When this is not a request, or the noise does not have the epsilon and delta that the request states.
     """
     plan = _plan_from_request(request)
+    if "publication" in request:
+        plan = replace(plan, publication=Publication.from_json(request["publication"]))
     if "encoding" not in request:
         return plan
     if (encoding := request["encoding"]) not in ENCODINGS or encoding == UTF8:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Unpack
 
 from ...addresses import Address, read_address
+from ...datasets.publication import Publication
 from ...engines.base import ROW
 from ...engines.sources import Data, Source, open_source
 from ...errors import InvalidInput, InWords, arg
@@ -64,8 +65,23 @@ def plan_release(
     return plan_request(read_request(questions, **fields), data)
 
 
-def plan_request(request: ReleaseRequest, data: Data, questions: Sequence[Question] = ()) -> Plan:
-    """Plan a request for this data. ``questions`` are those of the request, if the caller has read them already."""
+def plan_request(
+    request: ReleaseRequest,
+    data: Data,
+    questions: Sequence[Question] = (),
+    declaring: Callable[[str], str] | None = None,
+) -> Plan:
+    """Plan a request for this data.
+
+    Parameters
+    ----------
+    request, data
+        What is asked of what.
+    questions
+        Those of the request, if the caller has read them already.
+    declaring
+        The advice on how to declare a column that is not declared; by default ``domain=``.
+    """
     refuse_misfits(request)
     source = _existing_source(data, request.dataset)
     parsed = list(questions) or read_questions(request)
@@ -84,7 +100,7 @@ def plan_request(request: ReleaseRequest, data: Data, questions: Sequence[Questi
         draft.inspect_columns(source)
     declare_bands(drafts, request.bands)
     refuse_without_bands(drafts, request.domain)
-    declare_groups(drafts, request)
+    declare_groups(drafts, request, declaring)
     most = contribution_bound(request.max_groups, Unit(unit, request.unit_name), drafts)
     protection = Protection(unit, request.relation, most, request.unit_name)
     notes = _notes(request, drafts, protection, source)
@@ -106,6 +122,7 @@ def plan_request(request: ReleaseRequest, data: Data, questions: Sequence[Questi
         _account(request, data, source),
         protection, tuple(tables), cost, request.level, request.edition, tuple(dict.fromkeys(notes)),
         quantiles=tuple(map(quantiles_of, drafts)),
+        publication=Publication(request.title, request.publisher, request.source, request.contact),
     )  # fmt: skip
 
 

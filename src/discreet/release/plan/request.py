@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeAlias, TypedDict, Unpack
 
+from ...datasets.publication import LABELS, read_publication_text
 from ...errors import InvalidInput, InWords, WrongType, arg
 from ...exact.rationals import Number, as_fraction, read_epsilon
 from ...losses import Loss
@@ -31,11 +33,13 @@ from .fields import (
     FieldWords,
     field_words,
     read_columns,
+    read_declared,
     read_delta,
     read_edition,
     read_mechanism,
     read_quantiles,
     read_questions,
+    read_split,
     read_suppression,
     read_totals,
 )
@@ -75,6 +79,10 @@ class RequestFields(TypedDict, total=False):
     bands: Domain | None
     discover: str | Sequence[str] | None
     one_row_each: bool
+    title: str
+    publisher: str
+    source: str
+    contact: str
     domain: Domain | None
 
 
@@ -151,6 +159,9 @@ class ReleaseRequest:
         The coverage of the intervals, for any true counts.
     edition
         Your name for the state of the data. The same question for the same edition has one answer.
+    title, publisher, source, contact
+        Your statements for readers, published as such. They are no part of the question: the same question with another
+        title has the same answer and costs nothing.
     dataset
         The data set that these people belong to, where the file has another name, such as next quarter's: the same
         people have one budget. It needs an ``edition``, so that no file gets the recorded answer of another. A table in
@@ -370,6 +381,22 @@ class ReleaseRequest:
             {"type": "boolean"},
         ),
     )
+    title: str = field(
+        default="",
+        metadata=field_words(
+            "Title",
+            "The title of the published page; by default what is counted.",
+            TEXT,
+            "Statements for readers; they change no count and cost nothing.",
+        ),
+    )
+    publisher: str = field(default="", metadata=field_words("Publisher", "Who publishes, as readers see it.", TEXT))
+    source: str = field(
+        default="", metadata=field_words("Source", "Where the data comes from, such as a survey or a register.", TEXT)
+    )
+    contact: str = field(
+        default="", metadata=field_words("Contact", "Whom readers can ask: a name, an address, a page.", TEXT)
+    )
     domain: Domain | None = field(
         default=None,
         metadata=field_words(
@@ -383,7 +410,7 @@ class ReleaseRequest:
     def __post_init__(self) -> None:
         for name, read in _READERS.items():
             value = getattr(self, name)
-            if value is not None or name in ("discover", "quantile"):
+            if value is not None or name in ("discover", "questions", "quantile"):
                 object.__setattr__(self, name, read(value))
         object.__setattr__(self, "relation", _relation(self.relation, self.sizes))
         object.__setattr__(self, "split", _shares(self.split, self._parts))
@@ -470,6 +497,10 @@ def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]
 #: Fields -> how a request reads their values when it is made.
 _READERS: dict[str, Callable[[Any], Any]] = {
     "questions": read_questions,
+    "domain": partial(read_declared, "domain"),
+    "groups": partial(read_declared, "groups"),
+    "zeros": partial(read_declared, "zeros"),
+    "split": read_split,
     "unit_name": read_unit_name,
     "discover": read_columns,
     "epsilon": read_epsilon,
@@ -481,4 +512,5 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "suppress_below": read_suppression,
     "level": read_level,
     "edition": read_edition,
+    **{name: partial(read_publication_text, name=name) for name in LABELS},
 }

@@ -27,6 +27,7 @@ from ...datasets.toml_domains import read_toml_domain, toml_domain
 from ...errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, named
 from ...exact.rationals import as_fraction
 from ...files import load
+from ...lists import read_list
 from ...mechanism import Mechanism
 from ...ptables.reading import read_ptable
 from ...ptables.table import PTable
@@ -316,7 +317,7 @@ def write_request(
 
 def request_text(file: Path, questions: str | Sequence[str], fields: Mapping[str, Any]) -> str:
     """Return the text of a request file at this path, without the fields that are None."""
-    texts = [questions] if isinstance(questions, str) else list(questions)
+    texts = [questions] if isinstance(questions, str) else read_list(questions, "questions", "questions")
     content: dict[str, Json] = {**STAMP, "questions": texts[0] if len(texts) == 1 else texts}
     for name, value in fields.items():
         if value is not None:

@@ -8,29 +8,33 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from . import losses, plots, utility
-from .checking import check
-from .errors import InvalidInput, arg
-from .exact.arrays import FloatArray
-from .exact.rationals import Number, read_alpha, text_up
-from .files import read_subject
-from .mechanism import Mechanism, read_count
-from .mechanisms.building import build_for_counts
-from .mechanisms.families import Family
-from .mechanisms.matrices import from_matrix
-from .optimise.families import FAMILIES
-from .optimise.improve.remapping import remap
-from .plots.chart import PALETTE, Chart
-from .privacy.verify import verify
-from .properties import PROPERTIES
-from .ptables.table import PTable
-from .report import Fact, Json, Picture, Report, Result, Section, Table, Terms, plain, stamped
-from .spaces import Counts
-from .wording import listed, percent, rounded
+from .. import losses, plots, utility
+from ..checking import check
+from ..errors import InvalidInput, arg
+from ..exact.arrays import FloatArray
+from ..exact.rationals import Number, read_alpha, text_up
+from ..files import read_subject
+from ..lists import is_list, read_list
+from ..mechanism import Mechanism, read_count
+from ..mechanisms.building import build_for_counts
+from ..mechanisms.families import Family
+from ..mechanisms.matrices import from_matrix
+from ..optimise.families import FAMILIES
+from ..optimise.improve.remapping import remap
+from ..plots.chart import PALETTE, Chart
+from ..privacy.verify import verify
+from ..progress import with_bar
+from ..properties import PROPERTIES
+from ..ptables.table import PTable
+from ..report import Fact, Json, Picture, Report, Result, Section, Table, Terms, plain, stamped
+from ..spaces import Counts
+from ..tabular import Columns, Tabular
+from ..wording import listed, percent, rounded
+from .sweeps import ComparisonSweep
 
 #: Maximum number of mechanisms in a picture: as many as it has colours.
 MAX_DRAWN = len(PALETTE)
@@ -93,7 +97,7 @@ class ComparedMechanism(Result):
 
 
 @dataclass(frozen=True)
-class Comparison(Result):
+class Comparison(Tabular, Result):
     """Mechanisms for the counts 0..n side by side. ``str()`` returns tables; :meth:`save` writes a page or a picture.
 
     Examples
@@ -190,6 +194,24 @@ class Comparison(Result):
     def __str__(self) -> str:
         return self.describe()
 
+    def data_columns(self) -> Columns:
+        """Return a row for each mechanism: epsilons, expected losses, the worst case, shares and properties."""
+        rows = self.rows
+        return {
+            "name": [row.name for row in rows],
+            "epsilon": [row.epsilon for row in rows],
+            "local epsilon": [row.local_epsilon for row in rows],
+            **{name: [row.costs[name] for row in rows] for name in rows[0].costs},
+            **{f"worst {name}": [row.worst[name] for row in rows] for name in rows[0].worst},
+            "truth at least": [row.truth[0] for row in rows],
+            "truth at most": [row.truth[1] for row in rows],
+            "share variance": [row.share_variance for row in rows],
+            "properties": [" ".join(row.properties) for row in rows],
+        }
+
+    def _headline(self) -> str:
+        return self._title
+
     @property
     def _title(self) -> str:
         return f"Mechanisms for the counts 0..{self.n}, {self.privacy}"
@@ -240,16 +262,42 @@ class Comparison(Result):
             self.chart().save(file)
 
 
+@overload
 def compare(
     n: object = None,
     *,
     epsilon: Number | None = None,
     alpha: Number | None = None,
+    epsilons: None = None,
     families: Iterable[str] | Mapping[str, object] | None = None,
     others: Mapping[str, object] | None = None,
-    loss: Iterable[object] = ("L0", "L1", "L2"),
+    loss: object = ("L0", "L1", "L2"),
     prior: object = None,
-) -> Comparison:
+    progress: bool | None = None,
+) -> Comparison: ...
+@overload
+def compare(
+    n: object = None,
+    *,
+    epsilons: Iterable[Number],
+    families: Iterable[str] | Mapping[str, object] | None = None,
+    others: Mapping[str, object] | None = None,
+    loss: object = ("L0", "L1", "L2"),
+    prior: object = None,
+    progress: bool | None = None,
+) -> ComparisonSweep: ...
+def compare(
+    n: object = None,
+    *,
+    epsilon: Number | None = None,
+    alpha: Number | None = None,
+    epsilons: Iterable[Number] | None = None,
+    families: Iterable[str] | Mapping[str, object] | None = None,
+    others: Mapping[str, object] | None = None,
+    loss: object = ("L0", "L1", "L2"),
+    prior: object = None,
+    progress: bool | None = None,
+) -> Comparison | ComparisonSweep:
     """Put mechanisms for the counts 0..n side by side: costs, properties, error by true count, tight epsilon.
 
     Parameters
@@ -259,6 +307,8 @@ def compare(
         ``compare({"mine": matrix, "GM": dc.geometric(4, epsilon=1)})``.
     epsilon, alpha
         The privacy of all families; exactly one, unless only finished mechanisms are compared.
+    epsilons
+        Several of them instead: a sweep, whose ``comparisons`` are in their order.
     families
         Names (``discreet compare --help`` lists the short ones), by default all; or a mapping from names to mechanisms,
         matrices of probabilities (arrays, lists, data frames; rows are truths) and files that hold one of these.
@@ -266,9 +316,11 @@ def compare(
         Mechanisms, matrices and files by name, compared with ``families``; alone where neither a privacy nor families
         are given.
     loss
-        The losses to report.
+        The losses to report: one, or a list; names, losses, matrices or functions of the true and the reported count.
     prior
         The probability of each true count; uniform by default.
+    progress
+        Whether a sweep shows a bar; by default only on a terminal.
 
     Examples
     --------
@@ -278,6 +330,11 @@ def compare(
     >>> compare({"mine": [[0.75, 0.25], [0.25, 0.75]]})["mine"].properties
     ('S', 'RH', 'RM', 'CH', 'CM', 'F', 'WH')
     """
+    if epsilons is not None:
+        if epsilon is not None or alpha is not None:
+            raise InvalidInput(f"give either {arg('epsilons')} or one {arg('epsilon')}, not both.")
+        options = {"families": families, "others": others, "loss": loss, "prior": prior}
+        return _sweep(n, read_list(epsilons, "epsilons", "numbers"), progress, options)
     if isinstance(n, Mapping):
         if families is not None:
             raise InvalidInput("mechanisms were given twice.", f"Give them first, or as {arg('families')}, not both.")
@@ -293,13 +350,32 @@ def compare(
         a = read_alpha(alpha, epsilon)
         if not mechanisms:
             privacy = f"epsilon = {epsilon}" if alpha is None else f"alpha = {alpha}"
-        selected = FAMILIES.offered("compare") if families is None else [_find(name) for name in families]
+        selected = (
+            FAMILIES.offered("compare")
+            if families is None
+            else [_find(name) for name in read_list(families, "families", "names")]
+        )
         mechanisms |= {family.short: build_for_counts(family, size, a) for family in selected}
     if not mechanisms:
         raise InvalidInput("there is nothing to compare.", "Name at least one family or mechanism.")
-    measures = [losses.resolve(one) for one in loss]
+    several = is_list(loss) and not isinstance(loss, np.ndarray)
+    measures = [losses.resolve(one) for one in (read_list(loss, "loss", "losses") if several else [loss])]
     rows = tuple(_examine(name, m, size, measures, prior) for name, m in mechanisms.items())
     return Comparison(size, privacy, rows, {one.name: one.sentence for one in measures})
+
+
+def _sweep(n: object, epsilons: list[Number], progress: bool | None, options: dict[str, Any]) -> ComparisonSweep:
+    """Return the comparisons at several epsilons; finished mechanisms alone have none to choose."""
+    if isinstance(n, Mapping) or isinstance(options["families"], Mapping):
+        raise InvalidInput(
+            "finished mechanisms have a privacy of their own.",
+            f"Compare them without {arg('epsilons')}, or give them as {arg('others')}.",
+            argument="epsilons",
+        )
+    if not epsilons:
+        raise InvalidInput("there is nothing to compare.", "Name at least one epsilon.", argument="epsilons")
+    comparisons = [compare(n, epsilon=one, **options) for one in with_bar(epsilons, "comparisons", progress)]
+    return ComparisonSweep(tuple(map(str, epsilons)), tuple(comparisons))
 
 
 def _read(name: str, source: object) -> Mechanism:
