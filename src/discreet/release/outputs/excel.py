@@ -15,6 +15,7 @@ from ...plots.counts import label
 from ...wording import percent
 from ..bundle.contents import COLUMN_MEANING
 from ..bundle.cross import Crossing, crossing, figure
+from ..bundle.quantile_rows import QUANTILE_MEANING
 from ..bundle.released import Release
 from ..bundle.report import columns_in_words, not_guaranteed
 from ..plan.describing import question_in_words
@@ -56,6 +57,8 @@ def write_excel(release: Release, path: Path) -> Path:
     titles = [table.title for table in release.tables]
     names = sheet_names(["Table"] if single else titles)
     data_names = sheet_names(["Data"] if single else [f"Data {k}" for k in range(1, len(titles) + 1)], [*names])
+    quantiles = [one for k in range(len(titles)) if (one := release.quantile_table(k)) is not None]
+    quantile_names = sheet_names([one.title for one in quantiles], ["Guarantee", *names, *data_names])
     flags = "; ".join(f"{flag}: {meaning}" for flag, meaning in STATUS_MEANING.items())
     meanings = dict(columns_in_words(release)) | {ROUNDED_COLUMN: ROUNDED_MEANING, "status": flags}
     with workbook(path, release.title, str(release.ledger["time"])) as (book, formats):
@@ -63,6 +66,8 @@ def write_excel(release: Release, path: Path) -> Path:
             _front(book.add_worksheet(name), release, table, data_name, formats)
         for name, table in zip(data_names, release.tables, strict=True):
             _data(book.add_worksheet(name), table.columns_with_rounded(), meanings, formats)
+        for name, found in zip(quantile_names, quantiles, strict=True):
+            _data(book.add_worksheet(name), found.typed_columns(), meanings | QUANTILE_MEANING, formats)
         _guarantee(book.add_worksheet("Guarantee"), release, formats)
     return path
 
