@@ -43,7 +43,7 @@ def _as_option(mention: Mention) -> str:
 
 def release(
     context: typer.Context,
-    questions: Annotated[list[str], typer.Argument(metavar="SQL...|FILE.toml")],
+    questions: Annotated[list[str] | None, typer.Argument(metavar="SQL...|FILE.toml")] = None,
     data: str | None = None,
     unit: str | None = None,
     unit_name: str | None = None,
@@ -65,6 +65,11 @@ def release(
     relation: str | None = None,
     max_groups: int | None = None,
     totals: str | None = None,
+    quantile: list[str] | None = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="Instead of SQL, for a dataset or a file with one table: the columns to group by: sex,age."),
+    ] = None,
     split: str | None = None,
     suppress_below: int | None = None,
     level: str = "0.95",
@@ -105,6 +110,7 @@ def release(
         )
     if write is not None and not plan:
         raise InvalidInput("--write goes with --plan.", "Look at the plan before it is run.", argument="write")
+    questions = _questions(questions, by, quantile, data, dataset)
     with _file_field_names(questions):
         file = _request_file(context, questions)
         declaration = find_dataset(questions, data, dataset) if file is None else _dataset_of(file)
@@ -164,6 +170,40 @@ class _Command(NamedTuple):
         if table.casefold() in self.names:
             source = source.call_table(table)
         return plan_request(self.request, source), source
+
+
+def _questions(
+    questions: list[str] | None, by: list[str] | None, quantile: list[str] | None, data: str | None, dataset: str | None
+) -> list[str]:
+    """Return the questions, or the one that --by and --quantile ask."""
+    from ..addresses import read_address
+    from ..datasets.declaration import Declaration
+    from ..datasets.finding import declarations_in, is_declaration
+    from ..errors import InvalidInput, arg, named
+    from ..release.dataset import counting_sql
+
+    if questions:
+        if by:
+            raise InvalidInput("the question says what to group by.", f"Leave {arg('by')} out.", argument="by")
+        return questions
+    if not by and not quantile:
+        raise InvalidInput(
+            'say what to count: SQL, such as "SELECT site, COUNT(*) FROM visits GROUP BY site", or '
+            f"{arg('by', 'site')}.",
+            argument="questions",
+        )
+    columns = [name.strip() for text in by or () for name in text.split(",") if name.strip()]
+    if data is not None and dataset is None:
+        return [counting_sql(read_address(data).dataset, columns)]
+    declared = [Declaration.open(dataset)] if dataset and is_declaration(dataset) else declarations_in(Path())
+    tables = [table for one in declared for table in one.tables]
+    if len(tables) != 1:
+        raise InvalidInput(
+            f"{named('by')} needs a dataset with one table, and {len(tables) or 'none'} declared here.",
+            f"Say which: {arg('data', 'FILE')}, or {arg('dataset', 'FILE.toml')}.",
+            argument="by",
+        )
+    return [counting_sql(tables[0], columns)]
 
 
 def _release(questions: list[str], command: _Command, json: bool) -> None:

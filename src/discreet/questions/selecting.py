@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidInput, InWords
+from ..errors import DiscreetError, InvalidInput, InWords
+from ..exact.rationals import as_fraction
 from ..sources.parsing import duckdb_sql, parse_sql
 from ..wording import in_sql
 from .band_expressions import BAND_NODES, BandExpression, no_bands, read_band_expression
@@ -242,7 +244,7 @@ def count_condition(item: Expression, names: frozenset[str], unit: str) -> Condi
         raise refusal("* selects people's rows", "Select the group columns and COUNT(*).")
     if name == "Window":
         raise refusal("a window makes one row's value depend on other rows", "Leave out OVER, and use GROUP BY.")
-    if name in ("Avg", "Min", "Max", "Median", "Quantile", "Stddev", "Variance"):
+    if name in ("Avg", "Min", "Max", "Stddev", "Variance"):
         raise refusal(
             f"{piece(item)} is not a count, and one person's value has no public bound",
             "Count ranges of the column: COUNT_IF(age BETWEEN 0 AND 17).",
@@ -309,3 +311,47 @@ def _case(node: Expression, names: frozenset[str], zero: bool) -> Condition:
     raise refusal(
         f"{piece(node)} does not add 1 for each row that meets a condition", f"Write {form}, or COUNT_IF(condition)."
     )
+
+
+#: The nodes of SQL's quantiles.
+_QUANTILE_NODES = ("Median", "Quantile", "PercentileCont", "PercentileDisc", "WithinGroup")
+
+_ACCEPTED_QUANTILES = "Write MEDIAN(age), or QUANTILE_CONT(age, 0.25) with a share between 0 and 1."
+
+
+def is_quantile(item: Expression) -> bool:
+    """Return True if a selected item is a quantile."""
+    return type(item).__name__ in _QUANTILE_NODES
+
+
+def read_quantile_expression(item: Expression, names: frozenset[str]) -> tuple[str, Fraction]:
+    """Read MEDIAN, QUANTILE_CONT or PERCENTILE_CONT ... WITHIN GROUP; QUANTILE, QUANTILE_DISC and the like too."""
+    name, node = type(item).__name__, item
+    share: Expression | None = None
+    if name == "WithinGroup":
+        only(item, "this", "expression")
+        node, order = item.this, item.expression
+        if type(node).__name__ not in ("PercentileCont", "PercentileDisc") or len(order.expressions) != 1:
+            raise refusal(f"{piece(item)} is not a quantile of one column", _ACCEPTED_QUANTILES)
+        only(node, "this")
+        only(order.expressions[0], "this", "nulls_first")
+        share, column = node.this, order.expressions[0].this
+    elif name == "Median":
+        only(item, "this")
+        column = item.this
+    else:
+        only(item, "this", "expression", "quantile")
+        share, column = item.args.get("quantile") or item.args.get("expression"), item.this
+        if share is None:
+            raise refusal(f"{piece(item)} has no share", _ACCEPTED_QUANTILES)
+    if type(column).__name__ != "Column" or type(column.this).__name__ == "Star":
+        raise refusal(f"{piece(item)} is not a quantile of one column", _ACCEPTED_QUANTILES)
+    if share is None:
+        return column_name(column, names), Fraction(1, 2)
+    try:
+        value = as_fraction(duckdb_sql(share))
+    except DiscreetError:
+        value = Fraction(0)
+    if not 0 < value < 1:
+        raise refusal(f"{piece(item)} has no share between 0 and 1", _ACCEPTED_QUANTILES)
+    return column_name(column, names), value

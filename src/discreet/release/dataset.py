@@ -28,8 +28,10 @@ from ..unit import read_unit_name
 from .bundle.recorded import recorded_answer
 from .bundle.released import Release
 from .counts import LedgerDecision, preview_release, release_plan
+from .plan.fields import read_quantiles
 from .plan.plan import Plan
 from .plan.planning import plan_request
+from .plan.quantile_planning import add_quantiles
 from .plan.request import Domain, RequestFields, read_request
 
 
@@ -199,6 +201,7 @@ class Dataset:
         table, parsed = self._parse(texts)
         unit = declaration.unit_of(table)
         request_fields = dict(fields)
+        parsed = add_quantiles(parsed, read_quantiles(request_fields.get("quantile") or ()))
         overrides = self._add_declared_values(request_fields, parsed)
         request_fields = {**declaration.publication.to_json(), **request_fields}
         request_fields |= {"unit": unit, "unit_name": declaration.unit_name}
@@ -229,11 +232,7 @@ class Dataset:
             raise WrongType.must_be("by", "a list of columns", by)
         if len(self.declaration.tables) > 1:
             raise InvalidInput("the data set has several tables.", "Ask in SQL, which names one.", argument="by")
-        columns = ", ".join(map(quoted, names))
-        table = quoted(next(iter(self.declaration.tables)))
-        condition = "" if where is None else f" WHERE {read_where(where)}"
-        group_by = f" GROUP BY {columns}" if names else ""
-        return f"SELECT {columns}{', ' if names else ''}COUNT(*) FROM {table}{condition}{group_by}"
+        return counting_sql(next(iter(self.declaration.tables)), names, where)
 
     def _declaring(self, column: str) -> str:
         """Return the advice on how to declare a column: in the file, if there is one."""
@@ -312,6 +311,18 @@ class Dataset:
     def _encoding(self, table: str, data: object) -> str | None:
         """Return the declared encoding of a table, if its data is a CSV file."""
         return self.declaration.encoding_of(table, data) if isinstance(data, str) else None
+
+
+def counting_sql(table: str, by: Sequence[str], where: str | None = None) -> str:
+    """Return the SQL that counts a table by some columns.
+
+    >>> counting_sql("visits", ["site"])
+    'SELECT "site", COUNT(*) FROM "visits" GROUP BY "site"'
+    """
+    columns = ", ".join(map(quoted, by))
+    condition = "" if where is None else f" WHERE {read_where(where)}"
+    group_by = f" GROUP BY {columns}" if by else ""
+    return f"SELECT {columns}{', ' if by else ''}COUNT(*) FROM {quoted(table)}{condition}{group_by}"
 
 
 def _by_column(values: Domain | None, what: str) -> dict[str, object]:

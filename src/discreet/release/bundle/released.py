@@ -23,6 +23,7 @@ from ..plan.plan import Plan
 from ..tables.columns import LAYOUT
 from ..tables.released import ReleasedTable
 from . import frames
+from .quantile_rows import QuantileTable
 from .report import release_report
 from .write import write_bundle
 
@@ -155,6 +156,16 @@ class Release(Result):
         """
         return self.table(table).quantile(column, share, cells)
 
+    def quantile_table(self, table: int = 0) -> QuantileTable | None:
+        """Return the quantiles that the release was asked for, of a table by its number; None without any."""
+        requests = self.plan.quantiles_of(table)
+        return QuantileTable(self.table(table), requests) if requests else None
+
+    def quantiles(self, table: int = 0) -> list[dict[str, Json]]:
+        """Return a mapping for each quantile that the release was asked for: group columns, value, low and high."""
+        found = self.quantile_table(table)
+        return [] if found is None else found.rows()
+
     def chart(self, table: int = 0) -> Chart:
         """Draw the counts of a table with their intervals."""
         return self.table(table).chart()
@@ -189,13 +200,19 @@ class Release(Result):
             "cost": self.cost.to_json(),
             "level": str(self.plan.level),
             "tables": [
-                {"title": table.title, "question": table.question.text, "rows": table.rows()} for table in self.tables
+                {"title": table.title, "question": table.question.text, "rows": table.rows(), **self._quantiles_json(k)}
+                for k, table in enumerate(self.tables)
             ],
             "guarantee": list(self.guarantee),
             "ledger": dict(self.ledger),
             "program": {"name": "discreet", "version": self.version},
         }
         return stamped("counts", 1, content)
+
+    def _quantiles_json(self, table: int) -> dict[str, Json]:
+        """Return the quantiles of a table as JSON, if the release was asked for some."""
+        rows = self.quantiles(table)
+        return {"quantiles": list(rows)} if rows else {}
 
     def save(self, folder: str | Path) -> Path:
         """Write the bundle: a folder to publish, which ``discreet verify`` checks."""

@@ -19,6 +19,7 @@ from ..tables.released import ReleasedTable
 from .cross import count_and_interval, cross_table
 from .near_zero import near_zero_notes
 from .opening import opening
+from .quantile_rows import QuantileTable
 
 if TYPE_CHECKING:
     from ..plan.plan import Plan
@@ -56,7 +57,8 @@ def release_report(release: Release, most: int = MAX_DRAWN_CELLS) -> Report:
 
 def _tables(release: Release, most: int) -> Iterator[Section]:
     many = len(release.tables) > 1
-    for file, table in zip(table_files(len(release.tables))[:MAX_TABLES], release.tables[:MAX_TABLES], strict=True):
+    files = table_files(len(release.tables))
+    for number, (file, table) in enumerate(zip(files[:MAX_TABLES], release.tables[:MAX_TABLES], strict=True)):
         question = question_in_words(release.plan, table.plan)
         crossed = cross_table(table) if table.counts.size <= most else None
         parts: tuple[Part, ...] = (Prose(question, tone="lead"), _picture(table), crossed or _cells(table, most))
@@ -65,6 +67,8 @@ def _tables(release: Release, most: int) -> Iterator[Section]:
         yield Section(table.title if many else "", (*parts, *(Prose(note, tone="note") for note in notes if note)))
         if crossed is not None:
             yield Section("One count on each line, with bars", (_cells(table, most),), "folded")
+        if (found := release.quantile_table(number)) is not None:
+            yield Section(found.title, (_quantiles(found, most), Prose(found.sentence, tone="note")))
         yield Section("The question in SQL", (Code(table.question.text),), "folded")
     if len(release.tables) > MAX_TABLES:
         more = plural(len(release.tables) - MAX_TABLES, "more table")
@@ -97,6 +101,32 @@ def _cells(table: ReleasedTable, most: int) -> TextTable:
         strong=(len(names),),
         bars=tuple(map(_bar, rows)),
         total=int(table.counts.size),
+    )
+
+
+def _quantiles(found: QuantileTable, most: int) -> TextTable:
+    """Return the quantiles as a table: groups, column, share, value and interval."""
+    shares = {share for _, share in found.requests}
+    columns = {column for column, _ in found.requests}
+    names = [*found.group_headings, *(["measure"] if found.has_measures else [])]
+    names += ["column"] if len(columns) > 1 else []
+    names += ["share"] if len(shares) > 1 else []
+    all_rows = found.rows()
+    cells = [
+        (
+            *(label(row[name], _MAX_LABEL) for name in names),
+            label(row["value"], _MAX_LABEL),
+            f"{label(row['low'], _MAX_LABEL)} to {label(row['high'], _MAX_LABEL)}",
+        )
+        for row in all_rows[:most]
+    ]
+    heading = found.title.partition(" by ")[0].casefold() if len(columns) == 1 else "value"
+    return TextTable(
+        (*names, heading, f"{percent(found.table.level, 6)} interval"),
+        tuple(cells),
+        strong=(len(names),),
+        total=len(all_rows) if len(all_rows) > most else None,
+        compact=True,
     )
 
 

@@ -34,6 +34,7 @@ from . import contents
 from .contents import CHECKSUM_FILE, MALFORMED
 from .findings import BundleReport
 from .guarantee import guarantee_text
+from .quantile_rows import QuantileTable, quantile_file
 from .read import open_ledger, read_files
 from .recorded import recorded_answer, release_from_record
 from .released import Release
@@ -113,7 +114,7 @@ class _Audit:
             self._leave_open("everything else", "it follows from the counts, which cannot be read.")
             return None
         release = self._check("statement", lambda: self._statement(plan, tables))
-        self._check("errors", lambda: self._errors(tables))
+        self._check("errors", lambda: self._errors(tables, plan))
         if isinstance(release, Release):
             self._words(release)
             self._check("ledger", lambda: self._ledger(release, book))
@@ -226,7 +227,7 @@ class _Audit:
             raise Refuted(f"release.json is of version {str(layout)[:40]!r}; this program reads 1 to {LAYOUT}.")
         return layout
 
-    def _errors(self, tables: tuple[ReleasedTable, ...]) -> tuple[Any, str]:
+    def _errors(self, tables: tuple[ReleasedTable, ...], plan: Plan) -> tuple[Any, str]:
         for name, table in zip(table_files(len(tables)), tables, strict=True):
             for file, expected in table.files(name):
                 text = self._text(file)
@@ -234,7 +235,16 @@ class _Audit:
                     _compare_error_columns(text, expected, name, table.columns)
                 elif text != expected:
                     raise Refuted(f"{file} does not follow from the counts.")
+        self._quantiles(tables, plan)
         return True, "intervals, standard deviations, biases and probabilities were worked out again from the counts."
+
+    def _quantiles(self, tables: tuple[ReleasedTable, ...], plan: Plan) -> None:
+        """Find the quantiles again in the counts."""
+        names = table_files(len(tables))
+        for number, (name, table) in enumerate(zip(names, tables, strict=True)):
+            requests, file = plan.quantiles_of(number), quantile_file(name)
+            if requests and self._text(file) != QuantileTable(table, requests).csv_text():
+                raise Refuted(f"{file} does not follow from the counts.")
 
     # -------------------------------------------------------------------------------------------- statements and words
 
@@ -353,9 +363,12 @@ def _differing(one: Mapping[str, object], other: Mapping[str, object]) -> list[s
     return sorted(name for name in {*one, *other} if texts[0].get(name) != texts[1].get(name))
 
 
-def _budget(content: Mapping[str, Any], plan: Plan) -> Cost:
+def _budget(content: Mapping[str, object], plan: Plan) -> Cost:
     """Return the total budget that release.json states; refuse one that does not pay for this release."""
-    budget, cost = Cost.from_json(content["budget"]), plan.cost
+    stated, cost = content["budget"], plan.cost
+    if not isinstance(stated, Mapping) or set(stated) != {"epsilon", "delta", "rho"}:
+        raise Refuted("release.json does not state the total budget of its ledger.")
+    budget = Cost.from_json(stated)
     rho = cost.concentrated()
     if budget.rho is None:
         pays = cost.epsilon <= budget.epsilon and cost.delta <= budget.delta

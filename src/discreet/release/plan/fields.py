@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from ...errors import InvalidInput, Writer, WrongType, named, write_mentions
+from ...errors import DiscreetError, InvalidInput, Writer, WrongType, named, write_mentions
 from ...exact.integers import is_integer
 from ...exact.rationals import Number, as_fraction
 from ...lists import is_list, read_list
 from ...mechanism import Mechanism
 from ...ptables.table import PTable
+from ...questions.question import QuantileRequest
 from ...report import Json
+from ..levels.quantiles import read_share
 from ..noise.cells import cell_mechanism
 
 
@@ -162,3 +164,28 @@ def read_edition(edition: object) -> str:
             f"{named('edition')} is a short name for the state of the data, of printable characters: 2026-11."
         )
     return edition
+
+
+def read_quantiles(texts: object) -> tuple[QuantileRequest, ...]:
+    """Read quantiles from texts, ``"age:0.5"`` or a list of them, or from pairs; without a share it is the median.
+
+    >>> read_quantiles(["age:0.25", ("age", "1/2"), "income"])
+    (('age', Fraction(1, 4)), ('age', Fraction(1, 2)), ('income', Fraction(1, 2)))
+    """
+    items = [texts] if isinstance(texts, str) else texts
+    if not isinstance(items, Sequence):
+        raise InvalidInput.must_be("quantile", "a column and a share, such as age:0.5", texts)
+    return tuple(dict.fromkeys(_read_quantile(one) for one in items))
+
+
+def _read_quantile(item: object) -> QuantileRequest:
+    """Read one quantile, a text or a pair."""
+    column, share = item.rpartition(":")[::2] if isinstance(item, str) and ":" in item else (item, "1/2")
+    if isinstance(item, Sequence) and not isinstance(item, str) and len(item) == 2:
+        column, share = item
+    if isinstance(column, str) and column.strip():
+        try:
+            return column.strip(), read_share(share)
+        except DiscreetError:
+            pass
+    raise InvalidInput.must_be("quantile", "a column and a share between 0 and 1, such as age:0.5", item)

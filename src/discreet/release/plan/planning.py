@@ -25,6 +25,7 @@ from .banding import banded_notes, declare_bands
 from .declaring import blank_notes, contribution_bound, declare_groups, declared_sizes, refuse_unmatchable_values
 from .noise_request import NoiseRequest
 from .plan import Plan
+from .quantile_planning import add_quantiles, quantiles_of, refuse_without_bands, request_for_quantiles
 from .request import ReleaseRequest, RequestFields, read_request
 
 #: Maximum number of cells in a release; more are a mistake in a domain.
@@ -83,7 +84,8 @@ def plan_request(
     """
     refuse_misfits(request)
     source = _existing_source(data, request.dataset)
-    parsed = list(questions) or [read_question(sql, unit=request.unit) for sql in request.questions]
+    parsed = list(questions) or read_questions(request)
+    request = request_for_quantiles(request, parsed)
     drafts = [draft_of(request, question) for question in parsed]
     for draft in drafts:
         if source is not None:
@@ -97,6 +99,7 @@ def plan_request(
     for draft in drafts:
         draft.inspect_columns(source)
     declare_bands(drafts, request.bands)
+    refuse_without_bands(drafts, request.domain)
     declare_groups(drafts, request, declaring)
     most = contribution_bound(request.max_groups, Unit(unit, request.unit_name), drafts)
     protection = Protection(unit, request.relation, most, request.unit_name)
@@ -118,8 +121,14 @@ def plan_request(
     return Plan(
         _account(request, data, source),
         protection, tuple(tables), cost, request.level, request.edition, tuple(dict.fromkeys(notes)),
+        quantiles=tuple(map(quantiles_of, drafts)),
         publication=Publication(request.title, request.publisher, request.source, request.contact),
     )  # fmt: skip
+
+
+def read_questions(request: ReleaseRequest) -> list[Question]:
+    """Return the questions of a request, with its quantiles."""
+    return add_quantiles([read_question(sql, unit=request.unit) for sql in request.questions], request.quantile)
 
 
 def _refuse_stray_split(request: ReleaseRequest, drafts: Sequence[Draft]) -> None:

@@ -16,6 +16,7 @@ from ...mechanism import Mechanism
 from ...optimise.families import FAMILIES
 from ...privacy.relations import RELATIONS
 from ...ptables.table import PTable
+from ...questions.question import QuantileRequest
 from ...unit import read_unit_name
 from ...wording import find_name
 from ..noise.accuracy import read_level
@@ -36,6 +37,7 @@ from .fields import (
     read_delta,
     read_edition,
     read_mechanism,
+    read_quantiles,
     read_questions,
     read_split,
     read_suppression,
@@ -73,6 +75,7 @@ class RequestFields(TypedDict, total=False):
     groups: Rows
     zeros: Rows
     totals: str | Sequence[str] | None
+    quantile: str | Sequence[str | QuantileRequest]
     bands: Domain | None
     discover: str | Sequence[str] | None
     one_row_each: bool
@@ -143,6 +146,10 @@ class ReleaseRequest:
     totals
         Columns to publish totals over as well, in every combination: ``["sex"]``, or ``"all"``. Like ROLLUP and CUBE in
         the question: contributions are bounded once, and all counts are combined so that they add up.
+    quantile
+        Quantiles to find in the counts, ``"age:0.5"`` for the median of age, or a list of them. The question then
+        counts by that column too, in its bands, each unit in one group, and by default without clamping. Medians cost
+        nothing beyond the counts.
     split
         For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default. For one question
         with totals: the parts of its levels, the finest first; by default chosen for a small largest error.
@@ -152,9 +159,11 @@ class ReleaseRequest:
         The coverage of the intervals, for any true counts.
     edition
         Your name for the state of the data. The same question for the same edition has one answer.
-    title, publisher, source, contact
+    title, publisher
         Your statements for readers, published as such. They are no part of the question: the same question with another
         title has the same answer and costs nothing.
+    source, contact
+        Further statements: where the data comes from, and whom to ask.
     dataset
         The data set that these people belong to, where the file has another name, such as next quarter's: the same
         people have one budget. It needs an ``edition``, so that no file gets the recorded answer of another. A table in
@@ -337,6 +346,16 @@ class ReleaseRequest:
             "Columns to publish totals over as well.",
         ),
     )
+    quantile: tuple[QuantileRequest, ...] = field(
+        default=(),
+        metadata=field_words(
+            "Medians and quantiles",
+            "A quantile to find in the counts: age:0.5 is the median of age. It needs the bands of its column, and "
+            "costs nothing beyond the counts.",
+            NAMES,
+            "Medians and other quantiles to find in the counts.",
+        ),
+    )
     bands: Domain | None = field(
         default=None,
         metadata=field_words(
@@ -393,7 +412,7 @@ class ReleaseRequest:
     def __post_init__(self) -> None:
         for name, read in _READERS.items():
             value = getattr(self, name)
-            if value is not None or name in ("discover", "questions"):
+            if value is not None or name in ("discover", "questions", "quantile"):
                 object.__setattr__(self, name, read(value))
         object.__setattr__(self, "relation", _relation(self.relation, self.sizes))
         object.__setattr__(self, "split", _shares(self.split, self._parts))
@@ -491,6 +510,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "mechanism": read_mechanism,
     "counts": lambda name: find_name(name, OUTPUTS, "a form of counts", argument="counts"),
     "totals": read_totals,
+    "quantile": lambda texts: read_quantiles(texts or ()),
     "suppress_below": read_suppression,
     "level": read_level,
     "edition": read_edition,

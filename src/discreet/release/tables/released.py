@@ -272,15 +272,8 @@ class ReleasedTable:
         return find_quantile(column, fraction, ordered, balance, self.level, edges)
 
     def _balance(self, lower: BoolArray, upper: BoolArray, share: Fraction) -> Balance:
-        """Return ``(1 - share)`` times the lower counts minus ``share`` times the upper ones, enclosed together."""
-        coverage = (1 + self.level) / 2
-        below, above = (margins.total(*self.noisy_cells, mask, coverage) for mask in (lower, upper))
-        least, most = (None if one is None else Fraction(one) for one in (below.low, below.high))
-        rest_least, rest_most = (None if one is None else Fraction(one) for one in (above.low, above.high))
-        estimate = (1 - share) * Fraction(below.estimate or 0) - share * Fraction(above.estimate or 0)
-        low = None if rest_most is None else (1 - share) * (least or 0) - share * rest_most
-        high = None if most is None else (1 - share) * most - share * (rest_least or 0)
-        return Balance(estimate, low, high)
+        """Return ``(1 - share)`` times the lower counts minus ``share`` times the upper ones, with bounds."""
+        return Balance(*margins.balance(*self.noisy_cells, lower, upper, share, (1 - self.level) / 2))
 
     @property
     def noisy_cells(self) -> tuple[IntArray, CellNoise, NDArray[np.str_]]:
