@@ -14,7 +14,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
 ORDER = (
     "errors", "studies", "system", "strict_json", "wording", "lists", "unit", "progress", "report", "tabular", "addresses", "databases", "sources", "exact", "spaces", "privacy", "mechanism",
     "channels",
-    "losses", "properties", "wide_noise", "requirements", "checking", "utility", "mechanisms", "ptables", "matrix_text", "files", "explanation", "optimise",
+    "losses", "properties", "wide_noise", "requirements", "checking", "utility", "mechanisms", "ptables", "matrix_text", "space_files", "files", "explanation", "optimise",
     "plots", "pages", "comparison", "estimation", "questions", "engines", "ledger", "datasets", "release", "verification", "collect",
     "demonstration", "web", "cli", "__main__",
 )  # fmt: skip

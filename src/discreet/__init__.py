@@ -14,7 +14,18 @@ from importlib import import_module
 from typing import Any
 
 _NAMES_BY_MODULE = {
-    ".spaces": ("Counts", "Integers", "Grid", "Labels", "ProductSpace"),
+    ".spaces": (
+        "Counts",
+        "Integers",
+        "Grid",
+        "Labels",
+        "Range",
+        "Ring",
+        "Graph",
+        "Tree",
+        "MetricSpace",
+        "ProductSpace",
+    ),
     ".mechanism": ("Mechanism",),
     ".mechanisms.geometric": ("geometric", "two_sided_geometric"),
     ".mechanisms.projective": ("projective_response", "response", "share_variance"),
@@ -55,7 +66,7 @@ _NAMES_BY_MODULE = {
     ".release.bundle.findings": ("BundleReport",),
     ".release.bundle.open": ("open_bundle",),
     ".release.outputs.editions_excel": ("export_editions",),
-    ".release.bundle.explain": ("explain_bundle", "BundleGuarantee"),
+    ".release.explain": ("explain_bundle", "BundleGuarantee"),
     ".release.outputs.export": ("export",),
     ".release.editions.compare": ("compare_editions", "EditionComparison"),
     ".release.plan.request_file": ("open_request", "write_request", "RequestFile"),
@@ -87,7 +98,7 @@ _MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for nam
 
 __all__ = [
     # spaces of values
-    "Counts", "Integers", "Grid", "Labels", "ProductSpace",
+    "Counts", "Integers", "Grid", "Labels", "Range", "Ring", "Graph", "Tree", "MetricSpace", "ProductSpace",
     # mechanisms
     "Mechanism", "geometric", "two_sided_geometric", "randomized_response", "projective_response", "response",
     "share_variance", "uniform",

@@ -175,6 +175,9 @@ class _DistanceLoss(Loss):
 
     def levels(self, inputs: Space, outputs: Space) -> tuple[tuple[Fraction | float, ...], IntArray]:
         squares = squared_distances(inputs, outputs)
+        if squares.size and int(squares.max()) > 4 * squares.size:  # few of many possible distances
+            present, codes = np.unique(squares, return_inverse=True)
+            return tuple(self.at(outputs.unit, k) for k in present.tolist()), codes.reshape(squares.shape)
         present = np.flatnonzero(np.bincount(squares.ravel()))
         number = np.zeros(int(present[-1]) + 1, dtype=np.int64)
         number[present] = np.arange(len(present))

@@ -95,6 +95,18 @@ REGISTRY |= {
     "remap": ("remap", lambda: dc.remap(dc.geometric(6, alpha="1/3"), "L2")),
 }
 
+REGISTRY |= {
+    "geometric, ring": ("geometric", lambda: dc.geometric(dc.Ring(7), epsilon=0.7)),
+    "geometric, tree": ("geometric", lambda: dc.geometric(dc.Tree({"a": None, "b": "a", "c": "a"}), alpha="1/3")),
+    "geometric, range": ("geometric", lambda: dc.geometric(dc.Range(20, 40, 5), epsilon="0.1")),
+    "geometric, map": ("geometric", lambda: dc.geometric(GRID, epsilon=0.02)),
+    "exponential, graph": ("exponential", lambda: dc.exponential(dc.Graph([("a", "b"), ("b", 3, 2)]), epsilon=1)),
+    "randomized_response, points": (
+        "randomized_response",
+        lambda: dc.randomized_response(dc.MetricSpace.from_points({"a": (0, 0), "b": (1, 2), 3: (4, 0)}), epsilon=1),
+    ),
+}
+
 #: Mechanisms that may give the same reports every time.
 HARDLY_RANDOM = ("suppression",)
 

@@ -14,8 +14,11 @@ pytestmark = pytest.mark.xdist_group("source")
 #: The kinds of kernels and of spaces, by the package that they are imported from.
 KINDS = {
     "exact": {"Kernel", "Lattice", "Noise", "Product", "Probabilities", "Projective", "Response", "Table"},
-    "spaces": {"Counts", "Grid", "Integers", "Labels", "ProductSpace", "Space"},
-}
+    "spaces": {
+        "Counts", "Graph", "Grid", "Integers", "Labels", "MetricSpace", "ProductSpace", "Range", "Ring", "Space",
+        "Tree",
+    },
+}  # fmt: skip
 
 #: The packages that define the kinds, and the judge, which tells them apart on purpose.
 EXEMPT = ("exact", "spaces", "privacy")

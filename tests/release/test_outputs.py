@@ -519,3 +519,16 @@ def test_a_bundle_is_exported_after_it_was_checked(book, tmp_path):
         with refused(InvalidInput, **why):
             CliRunner().invoke(app, ["export", str(tmp_path / "out"), "--to", str(place)], catch_exceptions=False)
     assert dc.verify_bundle(tmp_path / "out").holds
+
+
+def test_a_workbook_names_what_its_curator_states(book, tmp_path):
+    stated = {
+        "title": "Visits to the doctor",
+        "publisher": "Office",
+        "source": "Register of visits",
+        "contact": "a@b.org",
+    }
+    sheet = openpyxl.load_workbook(dc.export(answered(book, **stated), tmp_path / "a.xlsx")[0])["Table"]
+    texts = [cell.value for cell in sheet["A"] if cell.value]
+    assert texts[0] == stated["title"]
+    assert {"Source: Register of visits.", "Publisher: Office", "Contact: a@b.org"} <= set(texts)

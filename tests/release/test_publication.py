@@ -185,7 +185,7 @@ def test_explain_prints_the_page_of_a_bundle(book, tmp_path):
     content = json.loads(run("explain", str(tmp_path / "out"), "--json").stdout)
     assert content["sentences"] == list(opening_sentences(release)) and content["budget"]["epsilon"] == "100"
     shutil.copy(tmp_path / "out" / "index.html", tmp_path / "out" / "more.html")
-    assert run("explain", str(tmp_path / "out"), code=1).stdout == ""
+    assert run("explain", str(tmp_path / "out"), code=2).stdout == ""
 
 
 def test_explain_of_a_bundle_takes_no_options_of_mechanisms(book, tmp_path):

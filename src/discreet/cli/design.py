@@ -27,7 +27,7 @@ _OPTIONS_OF_ARGUMENT: dict[Parameter, tuple[tuple[str, ...], bool]] = {
     "n": (("n",), True),
     "privacy": (("alpha", "epsilon"), True),
     "epsilon": (("epsilon",), True),
-    "space": (("n", "labels", "grid"), True),
+    "space": (("n", "labels", "grid", "space"), True),
     "grid": (("grid",), True),
     "sigma2": (("sigma2",), True),
     "border": (("border",), False),
@@ -37,6 +37,13 @@ _OPTIONS_OF_ARGUMENT: dict[Parameter, tuple[tuple[str, ...], bool]] = {
     "below": (("below",), False),
     "q": (("q",), False),
 }
+
+
+#: A space with any distance.
+SpaceFile = Annotated[
+    str | None,
+    typer.Option(help="A file of a metric space: .json (a description), or .csv (a matrix of distances, or edges)."),
+]
 
 
 def _names(use: Use) -> str:
@@ -82,6 +89,13 @@ def design(
         typer.Option(help=f"For {_for('labels')}: the answers, comma separated, or @FILE with one on each line."),
     ] = None,
     grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRID_NOTATION}.")] = None,
+    space: SpaceFile = None,
+    notion: Annotated[
+        str | None, typer.Option(help="For designs: central (adjacent values), local (any two) or metric.")
+    ] = None,
+    dilation: Annotated[
+        str | None, typer.Option(help="For designs on many values: how much longer paths of the spanner may be, 1.1.")
+    ] = None,
     border: Annotated[str | None, typer.Option(help=f"For {_for('border')}: remap (default) or normalise.")] = None,
     ptable: Annotated[bool, typer.Option("--ptable", help="Design a p-table instead of a mechanism.")] = False,
     reach: Annotated[int | None, typer.Option(help=f"For --ptable and {_for('reach')}: the largest error D.")] = None,
@@ -112,11 +126,13 @@ def design(
     from ..errors import InvalidInput
 
     refuse_unwritable(page, (".html",), "a page")
-    targets = {"loss": loss, "properties": properties, "delta": delta, "prior": prior}
+    targets = {
+        "loss": loss, "properties": properties, "delta": delta, "prior": prior, "notion": notion, "dilation": dilation
+    }  # fmt: skip
     family_options = {
         "labels": labels, "grid": grid, "border": border, "reach": reach, "stay": stay, "variance": variance, "js": js,
         "kind": kind, "keys": keys, "sigma2": sigma2, "base": base, "below": below,
-        "q": q,
+        "q": q, "space": space,
     }  # fmt: skip
     if ptable:
         if family is not None or plot is not None:
@@ -129,28 +145,33 @@ def design(
     _refuse_files(output, plot)
     choice = None
     if family is None:
-        stray = next((option for option, value in family_options.items() if value is not None), None)
+        spaces = ("labels", "grid", "space")
+        stray = next((name for name, value in family_options.items() if value is not None and name not in spaces), None)
         if stray is not None:
             raise InvalidInput(f"{_flag(stray)} goes with a --family.", "`--family list` lists them.", argument=stray)
-        if n is None:
+        if n is None and all(family_options[option] is None for option in spaces):
             raise InvalidInput("give the largest count with -n, or a --family.", argument="n")
         from ..optimise.improve.priors import read_named_prior
 
+        truths = space_of(n, labels, grid, space)
         options: dict[str, Any] = {
             "alpha": alpha, "epsilon": epsilon, "delta": delta or 0, "loss": loss or "L0",
-            "properties": properties or (), "prior": None if prior is None else read_named_prior(prior, n),
+            "properties": properties or (),
+            "prior": None if prior is None else read_named_prior(prior, (truths.size or 1) - 1),
             "worst_case": worst_case,
         }  # fmt: skip
+        if explain and n is None:
+            raise InvalidInput("--explain is for designs of counts, with -n.", argument="explain")
         with waiting("looking for the best mechanism"):
             if explain:
                 from ..optimise.design.chooser import choose
 
-                choice = choose(n, **options)
+                choice = choose(truths, **options)
                 mechanism = choice.mechanism
             else:
                 from ..optimise.design.designing import design as find
 
-                mechanism = find(n, **options)
+                mechanism = find(truths, notion=notion, dilation=dilation, **options)
     else:
         del targets["delta"]  # some families take a delta
         _refuse_design_options(targets, worst_case, explain, "A --family is made as it is: leave one of the two out")
@@ -234,6 +255,8 @@ def _build(family: Family, values: dict[str, Any]) -> Mechanism:
     """Call the family with its options; refuse options that it does not take."""
     from ..errors import InvalidInput
 
+    if values["space"] is not None and family.name == "geometric":
+        family = FAMILIES["metric_geometric"]
     allowed = {option for name in family.parameters for option in _OPTIONS_OF_ARGUMENT[name][0]}
     for option, value in values.items():
         if value is not None and option not in allowed:
@@ -273,19 +296,23 @@ def _named_choice(option: str, text: object) -> Any:
     return text
 
 
-def space_of(n: int | None, labels: str | None, grid: str | None) -> Space:
+def space_of(n: int | None, labels: str | None, grid: str | None, space: str | None = None) -> Space:
     """Return the true values that the options of a verb describe: exactly one of them."""
     from ..errors import InvalidInput
 
-    if sum(value is not None for value in (n, labels, grid)) != 1:
-        raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.", argument="n")
-    return _space({"n": n, "labels": labels, "grid": grid})
+    values = {"n": n, "labels": labels, "grid": grid, "space": space}
+    if sum(value is not None for value in values.values()) != 1:
+        raise InvalidInput("give exactly one of -n (counts 0..n), --labels, --grid and --space.", argument="n")
+    return _space(values)
 
 
 def _space(values: dict[str, Any]) -> Space:
+    from ..space_files import read_space
     from ..spaces import Counts
     from ..spaces.text import read_grid, read_labels
 
+    if values["space"] is not None:
+        return read_space(values["space"])
     if values["labels"] is not None:
         return read_labels(values["labels"])
     return Counts(values["n"]) if values["n"] is not None else read_grid(values["grid"])
@@ -310,6 +337,7 @@ def compare(
     n: Annotated[int | None, typer.Option("-n", "--largest", help="The largest count; of the files if given.")] = None,
     alpha: Alpha = None,
     epsilon: Epsilon = None,
+    space: SpaceFile = None,
     families: Annotated[str | None, typer.Option(help=f"Names, comma separated: {_short_names()}.")] = None,
     loss: Annotated[str, typer.Option(help="Losses, comma separated: L0,L1,L2,L0_1 (beyond 1), L3 ...")] = "L0,L1,L2",
     report: Annotated[
@@ -333,12 +361,12 @@ def compare(
     refuse_unwritable(page, (".html",), "a page")
     if not _items(loss):
         raise InvalidInput("--loss names at least one loss, such as L0,L1,L2; it is empty.", argument="loss")
-    if not files and n is None:
+    if not files and n is None and space is None:
         raise InvalidInput(
             "give the largest count with -n, or files with mechanisms or matrices to compare.", argument="n"
         )
     comparison = build_comparison(
-        n,
+        n if space is None else space_of(n, None, None, space),
         alpha=alpha,
         epsilon=epsilon,
         families=None if families is None else _items(families),
@@ -371,6 +399,7 @@ def calibrate(
         typer.Option(help=f"For {_for('labels')}: the answers, comma separated, or @FILE with one on each line."),
     ] = None,
     grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRID_NOTATION}.")] = None,
+    space: SpaceFile = None,
     distance: Annotated[str | None, typer.Option(help="Mean distance between truth and report at most this.")] = None,
     truth: Annotated[str | None, typer.Option(help="Probability of reporting the truth at least this.")] = None,
     mean_error: Annotated[str | None, typer.Option(help="Mean absolute error at most this.")] = None,
@@ -399,9 +428,11 @@ def calibrate(
         _list("calibrate")
         return
     entry = find_family(family)
-    space = space_of(n, labels, grid)
+    values = space_of(n, labels, grid, space)
+    if space is not None and entry.name == "geometric":
+        entry = FAMILIES["metric_geometric"]
     spaces = _OPTIONS_OF_ARGUMENT[entry.parameters[0]][0]
-    if not any({"n": n, "labels": labels, "grid": grid}[option] is not None for option in spaces):
+    if not any({"n": n, "labels": labels, "grid": grid, "space": space}[option] is not None for option in spaces):
         raise InvalidInput(
             f"{entry.cli_name} needs {listed([_flag(name) for name in spaces], 'or')}.", argument=spaces[0]
         )
@@ -427,7 +458,7 @@ def calibrate(
         options["likelihood_ratio"], options["within"] = _pair(ratio, "--ratio", "R:D, such as 2:10")
     else:
         options[names[0].replace("-", "_")] = targets[names[0]]
-    result = find(family, space, **options)
+    result = find(entry.name, values, **options)
     if output is not None:
         result.mechanism.save(output)
     hand_over(result, page, json)

@@ -33,6 +33,9 @@ def verify(
     epsilon: Annotated[str | None, typer.Option(help="Judge this epsilon instead of only measuring.")] = None,
     delta: Annotated[str | None, typer.Option(help="With --epsilon: the delta to judge; default 0.")] = None,
     notion: Annotated[str | None, typer.Option(help="central (adjacent counts), local (any two) or metric.")] = None,
+    space: Annotated[
+        str | None, typer.Option(help="For a matrix: a file of the space of its rows (.json, or .csv of distances).")
+    ] = None,
     ledger: Annotated[str | None, typer.Option(help="For a bundle: the ledger that paid for it.")] = None,
     page: Page = None,
     json: Json = False,
@@ -55,14 +58,19 @@ def verify(
 
     refuse_unwritable(page, (".html",), "a page")
     notion_name = None if notion is None else find_name(notion, NOTIONS, "a notion", argument="notion")
+    inputs = None
+    if space is not None:
+        from ..space_files import read_space
+
+        inputs = read_space(space)
     try:
         if str(file) == "-":
             data = sys.stdin.buffer.read()
             verdict: FileVerdict | BundleReport = verify_text(
-                data, _name(file), notion=notion_name, epsilon=epsilon, delta=delta
+                data, _name(file), notion=notion_name, epsilon=epsilon, delta=delta, inputs=inputs
             )
         else:
-            verdict = judge(file, notion_name, epsilon=epsilon, delta=delta, ledger=ledger)
+            verdict = judge(file, notion_name, inputs=inputs, epsilon=epsilon, delta=delta, ledger=ledger)
     except (Altered, NotPrivate) as problem:
         hand_over(Refutation(str(file), _name(file), str(problem)), page, json)
         decide(False)
@@ -133,7 +141,7 @@ def explain(
     if file.is_dir():
         if (prior, people, distance) != ("1/2", 1, None):
             raise InvalidInput("a bundle has its own beliefs and steps.", "Leave --prior, --people, --distance out.")
-        from ..release.bundle.explain import explain_bundle
+        from ..release.explain import explain_bundle
 
         hand_over(explain_bundle(file, ledger), page, json)
         return

@@ -22,7 +22,7 @@ from ..explanation import local_guarantee
 from ..files import rebuild
 from ..mechanism import Mechanism
 from ..report import Json, plain, stamped
-from ..spaces import Counts, Grid, Labels, Space
+from ..spaces import Counts, Grid, Labels, Range, Space
 from ..strict_json import read_json
 from .planning.target import read_target
 from .planning.trials import Surveys
@@ -194,7 +194,8 @@ def _read_mechanisms(content: object) -> dict[str, Mechanism]:
         except (RecursionError, OverflowError):  # nested too deeply, or with absurdly large numbers
             raise InvalidInput(f"the mechanism {name!r} cannot be read.", argument="mechanisms") from None
     spaces = [one.inputs for one in mechanisms.values()]
-    if not isinstance(spaces[0], Counts | Grid | Labels) or None in [m.outputs.size for m in mechanisms.values()]:
+    sizes = [one.outputs.size for one in mechanisms.values()]
+    if not isinstance(spaces[0], Counts | Grid | Labels | Range) or None in sizes:
         raise InvalidInput(  # without an end, anybody could fill a store with reports that no device makes
             "a collection is about counts, places or labels, with finitely many reports.",
             "Give the mechanism a range: m.on(Counts(n), clamp=True).",
@@ -256,7 +257,9 @@ def reader_of(outputs: Space) -> ReportReader:
     discreet.errors.WrongType: reports must be whole numbers.
     """
     if isinstance(outputs, Labels):
-        return _label_reader(outputs)
+        return _label_reader(outputs, {int, str})
+    if outputs.as_grid is None and not outputs.is_line:  # the numbers of a range
+        return _label_reader(outputs, {int, float})
     assert outputs.size is not None  # a collection has no other mechanisms
     largest = outputs.size - 1
 
@@ -271,15 +274,17 @@ def reader_of(outputs: Space) -> ReportReader:
     return read
 
 
-def _label_reader(outputs: Labels) -> ReportReader:
-    positions: dict[object, int] = {label: k for k, label in enumerate(outputs.labels)}
+def _label_reader(outputs: Space, kinds: set[type]) -> ReportReader:
+    positions: dict[object, int] = {outputs.value(k): k for k in range(outputs.size or 0)}
 
     def read(reports: Sequence[object]) -> Sequence[int]:
-        if not {int, str}.issuperset(map(type, reports)):
-            raise WrongType("reports must be labels of the mechanism.", argument="reports")
+        if not kinds.issuperset(map(type, reports)):
+            raise WrongType(f"reports must be {outputs.noun}s of the mechanism.", argument="reports")
         try:
             return [positions[one] for one in reports]
         except KeyError:
-            raise ForeignValue("a report is not one of the labels of the mechanism.", argument="reports") from None
+            raise ForeignValue(
+                f"a report is not one of the {outputs.noun}s of the mechanism.", argument="reports"
+            ) from None
 
     return read

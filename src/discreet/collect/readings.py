@@ -17,10 +17,11 @@ import numpy as np
 from ..errors import DiscreetError, ForeignValue, InvalidInput, WrongType
 from ..exact.arrays import IntArray
 from ..sources.sql import quoted, text_literal
-from ..spaces import Grid, Labels, Space
+from ..spaces import Grid, Labels, Range, Space
 from .places import coordinates
 
 Row = tuple[Any, ...]
+Columns = Sequence[Any]
 
 #: Sentinel for a value that is not a whole number. No space has it: values lie within 2^62 of zero.
 _UNREADABLE = -(2**63)
@@ -60,6 +61,8 @@ def reading_of(space: Space, columns: Sequence[str], kinds: Sequence[str], has_t
         )
     if isinstance(space, Labels):
         return _LabelReading(space, columns[0], kinds[0], has_types)
+    if isinstance(space, Range) and space.is_text:  # numbers with a decimal point
+        return _RangeReading(space, columns[0], kinds[0], has_types, source)
     return _IntegerReading(space, columns[0], kinds[0], has_types, source)
 
 
@@ -74,7 +77,7 @@ class Reading(ABC):
     expressions: Sequence[str]
 
     @abstractmethod
-    def indices(self, columns: Sequence[Any]) -> IntArray | None:
+    def indices(self, columns: Columns) -> IntArray | None:
         """Return the indices of many rows, given by columns; None if one of them cannot be read."""
 
     @abstractmethod
@@ -141,7 +144,7 @@ class _IntegerReading(Reading):
             sql = number_sql
         self.expressions = [sql]
 
-    def indices(self, columns: Sequence[Any]) -> IntArray | None:
+    def indices(self, columns: Columns) -> IntArray | None:
         try:
             return np.asarray(self._space.indices(np.asarray(columns[0], np.int64)))
         except (DiscreetError, TypeError):  # None is not a number
@@ -179,7 +182,7 @@ class _LabelReading(Reading):
         whole = None if space.is_text else _fractions(quoted(column), kind)
         self.expressions = [f"CAST({whole or quoted(column)} AS VARCHAR)"]
 
-    def indices(self, columns: Sequence[Any]) -> IntArray | None:
+    def indices(self, columns: Columns) -> IntArray | None:
         indices = np.fromiter((self._indices.get(text, -1) for text in columns[0]), np.int64, len(columns[0]))
         return None if indices.size and indices.min() < 0 else indices
 
@@ -194,14 +197,46 @@ class _LabelReading(Reading):
         return self._labels[row[0]]
 
 
+class _RangeReading(Reading):
+    """The numbers of a range."""
+
+    def __init__(self, space: Range, column: str, kind: str, has_types: bool, source: str) -> None:
+        self._space = space
+        if has_types and kind != "VARCHAR" and not _is_number(kind):
+            raise WrongType(f"{source} holds {kind}; numbers are needed.", "Convert it first.", argument="column")
+        name = quoted(column)
+        self.expressions = [
+            f"CASE WHEN {name} IS NOT NULL THEN coalesce(TRY_CAST({name} AS DOUBLE), CAST('nan' AS DOUBLE)) END"
+        ]
+
+    def indices(self, columns: Columns) -> IntArray | None:
+        try:
+            return np.asarray(self._space.indices(np.asarray(columns[0], float)))  # None is NaN, which is no value
+        except DiscreetError:
+            return None
+
+    def wrong(self, row: Row) -> DiscreetError | None:
+        if row[0] is None:
+            return _missing_value()
+        if np.isnan(row[0]):
+            return WrongType("the value is not a number.", "Write it with a decimal point, without a unit.")
+        return _refusal(self._space, row[0])
+
+    def value(self, row: Row) -> Any:
+        return self._space.value(self._space.index(row[0]))
+
+
+def _is_number(kind: str) -> bool:
+    return bool(kind in (*_EXACT, *_FLOATS) or _LONGER.fullmatch(kind) or _DECIMALS.fullmatch(kind))
+
+
 class _MapReading(Reading):
     """Places on a map, by their distances east and north of its south-west corner, or by latitude and longitude."""
 
     def __init__(self, grid: Grid, columns: Sequence[str], kinds: Sequence[str], has_types: bool, source: str) -> None:
         self._grid = grid
         for kind in kinds:
-            number = kind in (*_EXACT, *_FLOATS) or _LONGER.fullmatch(kind) or _DECIMALS.fullmatch(kind)
-            if has_types and not number:
+            if has_types and not _is_number(kind):
                 unit = "in the unit of the map's cells" if grid.box is None else "in degrees"
                 raise WrongType(f"{source} holds {kind}; numbers are needed, {unit}.", argument="column")
         self.expressions = [
@@ -209,7 +244,7 @@ class _MapReading(Reading):
             for name in map(quoted, columns)
         ]
 
-    def indices(self, columns: Sequence[Any]) -> IntArray | None:
+    def indices(self, columns: Columns) -> IntArray | None:
         first, second = (np.asarray(column, float) for column in columns)  # None is NaN, which lies outside
         try:
             return np.asarray(self._grid.locate(first, second))

@@ -14,26 +14,27 @@ import numpy as np
 
 from .. import losses, plots, utility
 from ..checking import check
-from ..errors import InvalidInput, arg
+from ..errors import ON_A_RANGE, InvalidInput, arg
 from ..exact.arrays import FloatArray
 from ..exact.rationals import Number, read_alpha, text_up
 from ..files import read_subject
 from ..lists import is_list, read_list
 from ..mechanism import Mechanism, read_count
-from ..mechanisms.building import build_for_counts
 from ..mechanisms.families import Family
 from ..mechanisms.matrices import from_matrix
 from ..optimise.families import FAMILIES
 from ..optimise.improve.remapping import remap
 from ..plots.chart import PALETTE, Chart
+from ..privacy.notions import between, usual_notion
 from ..privacy.verify import verify
 from ..progress import with_bar
 from ..properties import PROPERTIES
 from ..ptables.table import PTable
 from ..report import Fact, Json, Picture, Report, Result, Section, Table, Terms, plain, stamped
-from ..spaces import Counts
+from ..spaces import Counts, Space, completed, is_space
 from ..tabular import Columns, Tabular
 from ..wording import listed, percent, rounded
+from .families_on_spaces import families_on
 from .sweeps import ComparisonSweep
 
 #: Maximum number of mechanisms in a picture: as many as it has colours.
@@ -85,8 +86,8 @@ class ComparedMechanism(Result):
         """Return privacy, expected losses and properties of this mechanism."""
         least, largest = (percent(share) for share in self.truth)
         terms = (
-            ("epsilon", f"{text_up(self.epsilon, 4)} between adjacent counts"),
-            ("", f"{text_up(self.local_epsilon, 4)} between any two counts"),
+            ("epsilon", f"{text_up(self.epsilon, 4)} {_between(self.mechanism.inputs)}"),
+            ("", f"{text_up(self.local_epsilon, 4)} between any two {self.mechanism.inputs.noun}s"),
             *((name, f"{cost:.4f}, in the worst case {self.worst[name]:.4f}") for name, cost in self.costs.items()),
             ("truth", f"reported {least if least == largest else f'{least} to {largest}'} of the time"),
             ("share", _survey(self.share_variance)),
@@ -98,7 +99,7 @@ class ComparedMechanism(Result):
 
 @dataclass(frozen=True)
 class Comparison(Tabular, Result):
-    """Mechanisms for the counts 0..n side by side. ``str()`` returns tables; :meth:`save` writes a page or a picture.
+    """Mechanisms for the same values side by side. ``str()`` returns tables; :meth:`save` writes a page or a picture.
 
     Examples
     --------
@@ -113,6 +114,8 @@ class Comparison(Tabular, Result):
     rows: tuple[ComparedMechanism, ...]
     #: The meaning of each loss in words, by its name.
     losses: Mapping[str, str] = field(default_factory=dict)
+    #: The true values, where they are not counts.
+    space: Space | None = None
 
     @property
     def asked(self) -> str:
@@ -130,8 +133,9 @@ class Comparison(Tabular, Result):
 
     def to_json(self) -> dict[str, Json]:
         """Return plain JSON values, as in ``schemas/comparison.json``."""
+        values: dict[str, Json] = {"n": self.n} if self.space is None else {"space": self.space.to_json()}
         content: dict[str, Json] = {
-            "n": self.n,
+            **values,
             "asked": self.privacy,
             "losses": dict(self.losses),
             "mechanisms": [row.to_json() for row in self.rows],
@@ -179,9 +183,9 @@ class Comparison(Tabular, Result):
             tuple(self._least(name) for name in list(self.rows[0].costs)[:4]),
             (
                 Section("Expected loss", (average,)),
-                Section("Worst case over true counts", (worst,)),
+                Section(f"Worst case over true {self._space.noun}s", (worst,)),
                 Section("Expected loss and worst case, as bars", (costs,), "pages"),
-                Section("Mean absolute error by true count", (errors,), "pages"),
+                Section(f"Mean absolute error by true {self._space.noun}", (errors,), "pages"),
                 Section("The mechanisms", (names,)),
                 Section("What the columns mean", (Terms(self._columns()),), "pages"),
             ),
@@ -214,7 +218,11 @@ class Comparison(Tabular, Result):
 
     @property
     def _title(self) -> str:
-        return f"Mechanisms for the counts 0..{self.n}, {self.privacy}"
+        return f"Mechanisms for {_values_of(self._space)}, {self.privacy}"
+
+    @property
+    def _space(self) -> Space:
+        return Counts(self.n) if self.space is None else self.space
 
     def _least(self, loss: str) -> Fact:
         """Return the mechanisms with the least expected loss, and that loss."""
@@ -224,11 +232,12 @@ class Comparison(Tabular, Result):
 
     def _columns(self) -> tuple[tuple[str, str], ...]:
         """Return the meaning of each column of the tables."""
+        noun = self._space.noun
         return (
-            ("epsilon", "The smallest epsilon for which the mechanism is private, between adjacent counts."),
+            ("epsilon", f"The smallest epsilon for which the mechanism is private, {_between(self._space)}."),
             *((name, f"{words[:1].upper()}{words[1:]}.") for name, words in self.losses.items()),
-            ("worst", "The same loss, for the true count at which it is largest."),
-            ("truth", "The probability that the true count is reported, at least and at most over true counts."),
+            ("worst", f"The same loss, for the true {noun} at which it is largest."),
+            ("truth", f"The probability that the true {noun} is reported, at least and at most over true {noun}s."),
             ("share", "The variance of an estimated share in a survey of single answers, times the number of people."),
             *((code, f"{prop.name}: {prop.sentence}") for code, prop in PROPERTIES.items()),
         )
@@ -248,7 +257,7 @@ class Comparison(Tabular, Result):
     def chart(self) -> Chart:
         """Return a picture of the costs of every mechanism, and of the error by true count."""
         costs = plots.comparison(self._costs(), "What it costs", "Expected loss; shorter is better.")
-        errors = plots.error(self._readers(), "L1", "Error by true count")
+        errors = plots.error(self._readers(), "L1", f"Error by true {self._space.noun}")
         return plots.beside([costs, errors], self._title, columns=1)
 
     def save(self, path: str | Path) -> None:
@@ -298,12 +307,15 @@ def compare(
     prior: object = None,
     progress: bool | None = None,
 ) -> Comparison | ComparisonSweep:
-    """Put mechanisms for the counts 0..n side by side: costs, properties, error by true count, tight epsilon.
+    """Put mechanisms for the counts 0..n, or for the values of a space, side by side.
+
+    For each its costs, properties, error by true value and tight epsilon.
 
     Parameters
     ----------
     n
-        The largest count; by default that of the mechanisms. Or the mechanisms themselves, by name:
+        The largest count, or a finite space with a distance: epsilon is then per unit of distance. By default the
+        values of the mechanisms. Or the mechanisms themselves, by name:
         ``compare({"mine": matrix, "GM": dc.geometric(4, epsilon=1)})``.
     epsilon, alpha
         The privacy of all families; exactly one, unless only finished mechanisms are compared.
@@ -343,25 +355,23 @@ def compare(
     mechanisms = {str(name): _read(str(name), one) for name, one in ready.items()}
     privacy = "as given"
     only_ready = others is not None and families is None and alpha is None and epsilon is None
-    if isinstance(families, Mapping) or only_ready:
-        size = _largest(mechanisms) if n is None else read_count(n)
+    if n is None and (mechanisms or only_ready or isinstance(families, Mapping)):
+        space = _first_space(mechanisms)
     else:
-        size = _largest(mechanisms) if n is None and mechanisms else read_count(n)
+        space = completed(n) if is_space(n) and getattr(n, "size", None) is not None else Counts(read_count(n))
+    if not isinstance(families, Mapping) and not only_ready:
         a = read_alpha(alpha, epsilon)
         if not mechanisms:
             privacy = f"epsilon = {epsilon}" if alpha is None else f"alpha = {alpha}"
-        selected = (
-            FAMILIES.offered("compare")
-            if families is None
-            else [_find(name) for name in read_list(families, "families", "names")]
-        )
-        mechanisms |= {family.short: build_for_counts(family, size, a) for family in selected}
+        selected = None if families is None else [_find(name) for name in read_list(families, "families", "names")]
+        mechanisms |= families_on(space, a, selected)
     if not mechanisms:
         raise InvalidInput("there is nothing to compare.", "Name at least one family or mechanism.")
     several = is_list(loss) and not isinstance(loss, np.ndarray)
     measures = [losses.resolve(one) for one in (read_list(loss, "loss", "losses") if several else [loss])]
-    rows = tuple(_examine(name, m, size, measures, prior) for name, m in mechanisms.items())
-    return Comparison(size, privacy, rows, {one.name: one.sentence for one in measures})
+    rows = tuple(_examine(name, m, space, measures, prior) for name, m in mechanisms.items())
+    sentences = {one.name: one.sentence for one in measures}
+    return Comparison((space.size or 0) - 1, privacy, rows, sentences, None if space.is_line else space)
 
 
 def _sweep(n: object, epsilons: list[Number], progress: bool | None, options: dict[str, Any]) -> ComparisonSweep:
@@ -393,15 +403,16 @@ def _read(name: str, source: object) -> Mechanism:
         raise InvalidInput.because(f"{name} cannot be compared", problem) from None
 
 
-def _largest(mechanisms: Mapping[str, Mechanism]) -> int:
-    """Return the largest count of the first mechanism; the others must have the same."""
+def _first_space(mechanisms: Mapping[str, Mechanism]) -> Space:
+    """Return the values of the first mechanism; the others must have the same."""
     for name, mechanism in mechanisms.items():
-        if not isinstance(mechanism.inputs, Counts):
+        if mechanism.inputs.size is None:
             raise InvalidInput(
-                f"{name} is not a mechanism for the counts 0..n; its truths are {mechanism.inputs!r}.",
-                "Compare mechanisms for counts.",
+                f"{name} is for infinitely many values, {mechanism.inputs!r}.",
+                f"Choose a range with {ON_A_RANGE} first.",
+                argument="families",
             )
-        return mechanism.inputs.n
+        return mechanism.inputs
     raise InvalidInput("there is nothing to compare.", "Name at least one family or mechanism.")
 
 
@@ -412,15 +423,21 @@ def _find(name: str) -> Family:
 
 def _title(name: str, mechanism: Mechanism) -> str:
     """Return the title of a family by its short name; for other mechanisms, their family."""
+    if mechanism.family == "metric_geometric":
+        return FAMILIES[mechanism.family].title
+    if mechanism.family == name.lower() and not mechanism.inputs.is_line:
+        return "exponential, score -d(x, y)"
     title = next((family.title for family in FAMILIES.offered("compare") if family.short == name), mechanism.family)
     return f"{title}, reports read as the likeliest count" if mechanism.kernel.reports_are_sets else title
 
 
-def _examine(name: str, mechanism: Mechanism, n: int, measures: list[losses.Loss], prior: object) -> ComparedMechanism:
-    if mechanism.inputs != Counts(n):
+def _examine(
+    name: str, mechanism: Mechanism, space: Space, measures: list[losses.Loss], prior: object
+) -> ComparedMechanism:
+    if mechanism.inputs != space:
         raise InvalidInput(
-            f"{name} is not a mechanism for the counts 0..{n}; its truths are {mechanism.inputs!r}.",
-            "Compare mechanisms for the same counts.",
+            f"{name} is not a mechanism for {_values_of(space)}; its truths are {mechanism.inputs!r}.",
+            f"Compare mechanisms for the same {space.noun}s.",
         )
     reader = remap(mechanism, "L0", prior) if mechanism.kernel.reports_are_sets else mechanism
     truth = np.asarray(utility.probability_of_truth(reader), float)
@@ -428,7 +445,7 @@ def _examine(name: str, mechanism: Mechanism, n: int, measures: list[losses.Loss
         name=name,
         title=_title(name, mechanism),
         mechanism=mechanism,
-        epsilon=_central_epsilon(mechanism),
+        epsilon=_usual_epsilon(mechanism),
         local_epsilon=mechanism.local_epsilon,
         costs={one.name: float(utility.cost(reader, one, prior)) for one in measures},
         worst={one.name: float(utility.cost(reader, one, worst_case=True)) for one in measures},
@@ -451,7 +468,17 @@ def _variance(value: float) -> str:
     return "-" if math.isinf(value) else f"{value:,.0f}" if value >= 100 else rounded(value)
 
 
-def _central_epsilon(mechanism: Mechanism) -> float:
-    if mechanism.certificate.notion == "central":
+def _usual_epsilon(mechanism: Mechanism) -> float:
+    """Return the epsilon under the notion that is usual for its values."""
+    notion = usual_notion(mechanism.inputs)
+    if mechanism.certificate.notion == notion and not mechanism.certificate.delta:
         return mechanism.certificate.epsilon
-    return verify(mechanism, "central").epsilon
+    return verify(mechanism, notion).epsilon
+
+
+def _between(space: Space) -> str:
+    return between(usual_notion(space), space)
+
+
+def _values_of(space: Space) -> str:
+    return f"the counts 0..{(space.size or 0) - 1}" if space.is_line else repr(space)

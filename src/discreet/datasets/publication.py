@@ -24,7 +24,7 @@ def read_publication_text(text: object, name: str) -> str:
     'Visits by site, 2026'
     """
     if not isinstance(text, str) or len(text) > _MAX_CHARACTERS or not text.isprintable():
-        given = InWords(f"{len(text)} characters" if isinstance(text, str) else f"a {type(text).__name__}")
+        given = InWords(f"{len(text)} characters" if isinstance(text, str) else f"the type {type(text).__name__}")
         raise InvalidInput.must_be(name, f"one line of at most {_MAX_CHARACTERS} printable characters", given)
     return text.strip()
 
@@ -63,10 +63,10 @@ class Publication:
     def from_json(cls, content: object) -> Publication:
         """Read what :meth:`to_json` wrote, and nothing else."""
         if not isinstance(content, Mapping) or not content or set(content) - set(LABELS):
-            raise InvalidInput("the publication in this request is not title, publisher, source and contact.")
+            raise InvalidInput("this publication is not title, publisher, source and contact.", argument="request")
         publication = cls(**content)
         if publication.to_json() != dict(content):
-            raise InvalidInput("the publication in this request is not written as this program writes it.")
+            raise InvalidInput("this publication is not written as this program writes it.", argument="request")
         return publication
 
     @property

@@ -232,6 +232,10 @@ CLOSED_FORMS = Families(
             ("reach", "privacy"), (), saved=("reach", "alpha"),
         ),
         Family(
+            "metric_geometric", "geometric on a metric space", "table", ".mechanisms.metric:metric_geometric",
+            ("space", "privacy"), ("design", "calibrate"),
+        ),
+        Family(
             "explicit_fair", "explicit fair", "table", ".mechanisms.fair:explicit_fair", ("n", "privacy"),
             ("design", "known", "compare", "calibrate", "release"),
             short="EM", aliases=("fair",), saved=("n", "alpha"),

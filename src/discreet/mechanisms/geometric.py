@@ -8,7 +8,8 @@ from ..exact.laws import GeometricTails
 from ..exact.rationals import Number, log_bounds, read_alpha
 from ..mechanism import Mechanism, finish, read_count
 from ..privacy.partition_selection import truncated_law
-from ..spaces import Counts, Integers
+from ..spaces import Counts, Integers, is_space
+from .metric import metric_geometric
 
 
 def geometric(n: object, *, epsilon: Number | None = None, alpha: Number | None = None) -> Mechanism:
@@ -22,10 +23,13 @@ def geometric(n: object, *, epsilon: Number | None = None, alpha: Number | None 
 
     ``P(j | i) = (1-a)/(1+a) a^|i-j|`` for 0 < j < n and ``a^|i-j| / (1+a)`` for j = 0, n, with a = e^-epsilon.
 
+    On any other finite space with a distance it is the tight mechanism ``P(y | x) = mu_y a^d(x, y)`` where it exists
+    (:func:`discreet.mechanisms.metric.metric_geometric`), and epsilon is per unit of distance.
+
     Parameters
     ----------
     n
-        The largest count, or a ``Counts`` space.
+        The largest count, or a ``Counts`` space; or another space, such as ``Ring(24)`` or ``Graph(edges)``.
     epsilon, alpha
         Exactly one of them; alpha = e^-epsilon.
 
@@ -41,6 +45,8 @@ def geometric(n: object, *, epsilon: Number | None = None, alpha: Number | None 
     >>> m.certificate.ratio
     Fraction(2, 1)
     """
+    if is_space(n) and not getattr(n, "is_line", False) and getattr(n, "size", None) is not None:
+        return metric_geometric(n, epsilon=epsilon, alpha=alpha)
     space = Counts(read_count(n))
     a = read_alpha(alpha, epsilon)
     kernel = Noise(GeometricTails.two_sided(a), truths=(0, space.n), clamp=(0, space.n))

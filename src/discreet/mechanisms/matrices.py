@@ -13,13 +13,14 @@ from ..exact.arrays import as_float
 from ..exact.rationals import Number, as_fraction, float_up, read_epsilon
 from ..exact.rounding import mix_and_round, mixing_weight
 from ..exact.tables import Table
-from ..mechanism import Mechanism, read_count
+from ..mechanism import Mechanism, finish, read_count
 from ..privacy.certificate import Certificate, Privacy, certify
 from ..privacy.matrices import names_of, read_matrix
 from ..privacy.notions import read_notion
 from ..privacy.user_spaces import refuse_other_than_space
 from ..privacy.verify import Verdict, evidence_for, verify
-from ..spaces import Counts, Space, completed
+from ..spaces import Counts, Space, completed, is_space
+from .metric import read_metric_space, squares_of, table_of_doubles
 
 #: Largest share of uniform noise mixed in by default: more would change the mechanism, so it is refused.
 MAX_MIXING_SHARE = Fraction(1, 100)
@@ -143,7 +144,8 @@ def exponential(
     Parameters
     ----------
     scores
-        A matrix: how good each report (column) is for each truth (row); larger is better. Numbers, Fractions, or
+        A finite space with a distance: nearer reports are better, and epsilon is per unit of distance. Or a matrix: how
+        good each report (column) is for each truth (row); larger is better. Numbers, Fractions, or
         numbers as text ("1/3").
     epsilon
         The guarantee asked for.
@@ -164,8 +166,10 @@ def exponential(
     >>> m.certificate.epsilon <= 1
     True
     """
-    array = _read_scores(scores)
     eps = read_epsilon(epsilon)
+    if is_space(scores):
+        return _exponential_of_distance(scores, eps, sensitivity, inputs if outputs is None else outputs)
+    array = _read_scores(scores)
     space = Counts(array.shape[0] - 1) if inputs is None else inputs
     least = _sensitivity(array, space)
     scale = least if sensitivity is None else as_float(as_fraction(sensitivity, "sensitivity"))
@@ -183,6 +187,18 @@ def exponential(
     notion = "central" if space.is_line else "local"
     mechanism = from_matrix(probabilities, Privacy(eps, 0, notion), inputs=space, outputs=outputs)
     return Mechanism(mechanism.inputs, mechanism.outputs, mechanism.kernel, mechanism.certificate, "exponential")
+
+
+def _exponential_of_distance(space: object, epsilon: Fraction, *others: object) -> Mechanism:
+    """P(y | x) proportional to exp(-epsilon d(x, y) / 2), which has epsilon per unit of distance."""
+    if any(one is not None for one in others):
+        raise InvalidInput("the distance of the space is the score.", "Give the space alone.", argument="scores")
+    values = read_metric_space(space)
+    far = np.sqrt(squares_of(values).astype(float)) * float(values.unit)
+    # lowered by more than rounding can cost, so that nothing needs to be mixed in
+    weights = np.exp(-float(epsilon) * (1 - 2.0**-30) / 2 * far)
+    kernel = table_of_doubles(weights)
+    return finish("exponential", values, values, kernel, {"epsilon": str(epsilon)}, notion="metric", epsilon=epsilon)
 
 
 def exponential_by_distance(n: object, *, epsilon: Number) -> Mechanism:

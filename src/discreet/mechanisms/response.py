@@ -10,7 +10,7 @@ from ..exact.integers import is_integer
 from ..exact.kernels import Response
 from ..exact.rationals import Number, read_alpha
 from ..mechanism import Mechanism, finish, read_count
-from ..spaces import Counts, Grid, Labels, Space
+from ..spaces import Counts, Labels, Space, completed, is_space
 
 
 def randomized_response(space: object, *, epsilon: Number | None = None, alpha: Number | None = None) -> Mechanism:
@@ -21,7 +21,8 @@ def randomized_response(space: object, *, epsilon: Number | None = None, alpha: 
     Parameters
     ----------
     space
-        A finite space (``Counts``, ``Labels``, ``Grid``) or the number k >= 2 of values, which are then 0..k-1.
+        A finite space (``Counts``, ``Labels``, ``Grid``, ``Graph``, ...) or the number k >= 2 of values, which are then
+        0..k-1.
     epsilon, alpha
         Exactly one of them; alpha = e^-epsilon. The guarantee is local: it holds between any two values.
 
@@ -46,8 +47,8 @@ def randomized_response(space: object, *, epsilon: Number | None = None, alpha: 
 
 def read_finite_space(space: Any) -> Space:
     """Return a finite space, from a space, a list of labels or the number of values."""
-    if isinstance(space, Counts | Labels | Grid):
-        return space
+    if is_space(space) and space.size is not None:
+        return completed(space)
     if isinstance(space, list | tuple):
         return Labels(space)
     if is_integer(space) and int(space) >= 2:

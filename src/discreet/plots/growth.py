@@ -70,7 +70,7 @@ def _name(row: Mapping[str, object], by: Sequence[str]) -> str:
 
 def _right_end(cells: Sequence[Mapping[str, object]]) -> float:
     ends = [end for row in cells for name in ("growth", "growth_high") if isinstance(end := row[name], int | float)]
-    return min(max([20.0, *ends]), _MAX_PERCENT)
+    return min(1.1 * max([20.0, *ends]), _MAX_PERCENT)
 
 
 def _datum(row: Mapping[str, object], name: str, right: float) -> Spec:

@@ -17,7 +17,7 @@ from ..wording import rounded
 from .all_pairs import AllPairs
 from .notions import BETWEEN, NOTIONS, read_notion, unless_central
 from .pairs import Evidence
-from .user_spaces import is_built_in
+from .user_spaces import defines_adjacency
 from .verify import Verdict, evidence_for
 
 
@@ -166,7 +166,7 @@ def certify(
         When the claim does not hold; the message carries the witness.
     """
     notion = read_notion(notion, inputs)
-    if notion == "central" and not is_built_in(inputs):
+    if notion == "central" and not defines_adjacency(inputs):
         raise Unsupported(
             f"a mechanism for counts needs dc.Counts or dc.Integers; got {type(inputs).__name__}, which says by itself "
             "which of its values are adjacent.",

@@ -111,6 +111,11 @@ class RowPairs:
             best = max(best, float(np.nanmax(np.abs(self._log_ratios(i, j)), initial=0.0)))
         return best, self._log_error
 
+    def log_ratios_by_pair(self) -> tuple[FloatArray, float]:
+        """Return the largest log ratio of each pair in floats, and a bound on their error."""
+        parts = [np.nanmax(np.abs(self._log_ratios(i, j)), axis=1, initial=0.0) for i, j in self._chunks()]
+        return np.concatenate(parts), self._log_error
+
     @cached_property
     def largest_ratio(self) -> Witness:
         """The pair and report with the largest exact ratio."""
@@ -175,6 +180,16 @@ class RowPairs:
         if ratio > _LARGEST_RATIO:
             return 0.0, 1.0
         return max(float(v.max(initial=0.0)) for _, _, v in self._divergence_screen(float(ratio))), error
+
+    def divergences_by_pair(self, ratios: FloatArray) -> FloatArray:
+        """Return the divergence of each pair at its own E, in floats: the larger of both directions."""
+        parts, start = [], 0
+        for i, j in self._chunks():
+            p, q, ratio = self._matrix[i], self._matrix[j], ratios[start : start + len(i), None]
+            start += len(i)
+            forth, back = np.maximum(p - ratio * q, 0).sum(axis=1), np.maximum(q - ratio * p, 0).sum(axis=1)
+            parts.append(np.maximum(forth, back))
+        return np.concatenate(parts)
 
     def worst_piece(self, ratio: Fraction) -> Piece | None:
         """Return the exact piece with the largest divergence at this E; None if all are zero."""

@@ -16,7 +16,7 @@ metric for places and other values where near ones may be confused but far ones 
 from __future__ import annotations
 
 from ..errors import InvalidInput, Unsupported, arg
-from ..spaces import Counts, Grid, Integers, Labels, ProductSpace, Space
+from ..spaces import Counts, Grid, Integers, Labels, MetricSpace, ProductSpace, Range, Space
 
 NOTIONS = ("central", "local", "metric")
 
@@ -41,8 +41,8 @@ def between(notion: str, space: Space) -> str:
 
 
 def usual_notion(space: Space) -> str:
-    """Return the notion a space is usually judged by: counts central, maps metric, everything else local."""
-    if isinstance(space, Grid):
+    """Return the notion a space is usually judged by: counts central, maps and other distances metric, else local."""
+    if isinstance(space, Grid | MetricSpace | Range) or (isinstance(space, ProductSpace) and space.norm is not None):
         return "metric"
     return "central" if isinstance(space, Counts | Integers) else "local"
 
@@ -53,7 +53,7 @@ def read_notion(notion: str | None, space: Space) -> str:
         return usual_notion(space)
     if notion not in NOTIONS:
         raise InvalidInput.must_be("notion", f"one of {', '.join(NOTIONS)}", notion)
-    if notion != "local" and isinstance(space, ProductSpace):
+    if notion != "local" and isinstance(space, ProductSpace) and space.norm is None:
         raise Unsupported(
             f"tuples of values have no adjacent ones and no common distance. Ask for {arg('notion', 'local')}."
         )

@@ -6,12 +6,14 @@ pair. None of these lemmas holds for a subclass or a class with the same methods
 
 - compares *all* pairs at their own distance under the metric notion. The neighbours that a space states prove nothing
   about its distances;
+- compares the edges alone, with delta = 0, if it has proved that they generate the distance (:func:`generate`);
 - takes adjacency under the central notion as the space defines it, which the verdict notes;
 - asks nothing but the number of values under the local notion.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import starmap
 
@@ -21,11 +23,14 @@ from ..errors import InvalidInput, InWords, Unsupported, WrongType
 from ..exact.arrays import Array, IntArray
 from ..exact.integers import is_integer
 from ..exact.rationals import as_fraction
-from ..spaces import Counts, Grid, Integers, Labels, ProductSpace, Space
+from ..spaces import Counts, Graph, Grid, Integers, Labels, MetricSpace, ProductSpace, Range, Ring, Space, Tree
 from ..spaces.base import LARGEST_UNIT
 
 #: The spaces for which the lemmas hold. A subclass may answer anything, so they do not hold for it.
 BUILT_IN = (Counts, Integers, Grid, Labels, ProductSpace)
+
+#: Spaces of this package whose distances are evaluated like those of a user: no lemma is about them.
+EVALUATED = (MetricSpace, Graph, Ring, Tree, Range, ProductSpace)
 
 #: Maximum number of values whose distances are all evaluated (12 million pairs).
 MAX_VALUES = 5000
@@ -33,13 +38,21 @@ MAX_VALUES = 5000
 #: Upper limit of squared distances, so that their roots are doubles.
 LARGEST_SQUARE = 2**200
 
+#: Upper limit of whole distances, so that their squares and the sums of two have 64 bits.
+LARGEST_STEP = 2**31
+
 #: Largest relative difference between a space's distance and unit * sqrt(squared distance): doubles are rounded.
 ROUNDING = 1e-9
 
 
 def is_built_in(space: Space) -> bool:
     """Return whether the lemmas about the spaces of this package hold for this one."""
-    return type(space) in BUILT_IN
+    return type(space) in BUILT_IN and getattr(space, "norm", None) is None
+
+
+def defines_adjacency(space: Space) -> bool:
+    """Return whether which of its values are adjacent is settled by the definition of the space."""
+    return type(space) in (*BUILT_IN, *EVALUATED)
 
 
 def refuse_other_than_space(space: object) -> None:
@@ -51,7 +64,9 @@ def refuse_other_than_space(space: object) -> None:
 
 
 def described(space: Space) -> str:
-    """Name a user-defined space in a sentence."""
+    """Name a space without a lemma in a sentence."""
+    if type(space) in EVALUATED:
+        return repr(space)
     return f"the user-defined space {type(space).__name__}"
 
 
@@ -82,8 +97,57 @@ def adjacent_pairs(space: Space, size: int) -> tuple[IntArray, IntArray]:
     return np.array(first, np.int64), np.array(second, np.int64)
 
 
-def distances(space: Space, size: int) -> tuple[Fraction, list[tuple[int, IntArray, IntArray]]]:
-    """Return the unit, and all pairs of indices grouped by squared distance, evaluated once.
+@dataclass(frozen=True, eq=False)
+class EvaluatedDistances:
+    """All distances of a space, evaluated once: the pair (first, second) is ``unit * sqrt(squares)`` apart."""
+
+    unit: Fraction
+    first: IntArray
+    second: IntArray
+    squares: Array
+
+    def matrix_of_steps(self, size: int) -> IntArray | None:
+        """Return all distances in units where they are positive whole numbers; None otherwise."""
+        if self.squares.dtype.kind == "O" or not self.squares.size or int(self.squares.min()) < 1:
+            return None
+        if int(self.squares.max()) >= LARGEST_STEP**2:
+            return None
+        roots = np.rint(np.sqrt(self.squares.astype(float))).astype(np.int64)
+        if not np.array_equal(roots**2, self.squares.astype(np.int64)):
+            return None
+        steps = np.zeros((size, size), np.int64)
+        steps[self.first, self.second] = steps[self.second, self.first] = roots
+        return steps
+
+
+def generate(steps: IntArray, first: IntArray, second: IntArray) -> bool:
+    """Return whether these edges generate the distance: no pair is nearer than its shortest path.
+
+    **Lemma.** If for any two i and j some edge (i, h) has d(i, h) + d(h, j) <= d(i, j), then a path of edges from i to
+    j is at most d(i, j) long, by induction over the distances, which are positive. Ratios multiply along it, so the
+    largest log ratio per unit of distance over all pairs is that of an edge.
+    """
+    shown = np.eye(len(steps), dtype=bool)
+    for here, there in ((first, second), (second, first)):
+        for i, h in zip(here.tolist(), there.tolist(), strict=True):
+            shown[i] |= steps[i, h] + steps[h] <= steps[i]
+    return bool(shown.all())
+
+
+def generating_edges(space: Space, distances: EvaluatedDistances, size: int) -> tuple[IntArray, IntArray] | None:
+    """Return the edges that a space states, if they generate its distance; None where all pairs must be compared."""
+    steps = distances.matrix_of_steps(size)
+    if steps is None or not hasattr(space, "neighbours") or space.neighbours() is None:
+        return None
+    try:
+        first, second = adjacent_pairs(space, size)
+    except Unsupported:  # no two values are adjacent
+        return None
+    return (first, second) if generate(steps, first, second) else None
+
+
+def evaluate_distances(space: Space, size: int) -> EvaluatedDistances:
+    """Return the distances of all pairs of indices, evaluated once.
 
     Raises
     ------
@@ -110,10 +174,7 @@ def distances(space: Space, size: int) -> tuple[Fraction, list[tuple[int, IntArr
     if not np.array_equal(squares, reverse):
         raise _wrong_answer("squared_distance(i, j)", "the same as squared_distance(j, i)", "different numbers")
     _refuse_contradiction(space, unit, first, second, squares)
-    order = np.argsort(squares, kind="stable")
-    values, starts = np.unique(squares[order], return_index=True)
-    chunks = np.split(order, starts[1:])
-    return unit, [(int(k), first[chunk], second[chunk]) for k, chunk in zip(values.tolist(), chunks, strict=True)]
+    return EvaluatedDistances(unit, first, second, squares)
 
 
 def _squared(space: Space, first: IntArray, second: IntArray) -> Array:

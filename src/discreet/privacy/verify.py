@@ -22,7 +22,7 @@ from ..exact.tables import Table
 from ..report import Fact, Json, NoTruthValue, Report, Result, Section, Terms, plain, question, stamped
 from ..spaces import Counts, Grid, Integers, ProductSpace, Space
 from . import pairs
-from .all_pairs import of_user_space
+from .all_pairs import AllPairs, of_user_space
 from .gaussian import GaussianEvidence
 from .maps import MapEvidence
 from .matrices import names_of, read_matrix
@@ -307,6 +307,10 @@ def _interpretation(notion: str, space: Space, evidence: Evidence) -> tuple[str,
     if notion == "central" and isinstance(evidence, PairEvidence):
         count = sum(len(rows) for rows in evidence.parts)
         return (f"{count:,} pairs of values were compared: those that {described(space)} calls adjacent",)
+    if isinstance(evidence, AllPairs) and evidence.edges is not None:
+        return (
+            f"the {len(evidence.edges[0]):,} edges of {described(space)} were compared: they generate its distance",
+        )
     per = " at its distance, as stated by the space" if notion == "metric" else ""
     return (f"every pair of values of {described(space)} was compared{per}",)
 

@@ -10,7 +10,12 @@ space                     values              distance                 adjacent
 ``Integers(low=None)``    all integers >= low \\|x - y\\|                differ by one
 ``Grid(rows, cols, c)``   cell numbers        between centres, metres  not defined (use a metric)
 ``Labels([...])``         the labels          0 or 1                   any two
-``ProductSpace([...])``   tuples of values    none                     none
+``MetricSpace([...], D)`` the labels          any matrix               not defined, or edges
+``Graph(edges)``          the vertices        shortest path            joined by an edge
+``Tree(parents)``         the nodes           steps to and from        parent and child
+``Ring(n)``               0, 1, ..., n - 1    the shorter way round    one apart
+``Range(low, high, s)``   numbers             \\|x - y\\|                differ by one step
+``ProductSpace([...])``   tuples of values    none, or by a norm       none; under l1 those of one part
 ========================  ==================  =======================  =========================
 
 Each is one file; :class:`Space` is their common interface and derives what follows from a few answers.
@@ -20,13 +25,15 @@ from __future__ import annotations
 
 from .base import LARGEST_INTEGER, Space, completed, is_space
 from .geography import Box
+from .graphs import Graph, Ring, Tree
 from .grid import Grid
-from .kinds import space_from
 from .labels import Labels
 from .line import Counts, Integers
-from .products import Combination, ProductSpace
+from .metric import MetricSpace
+from .products import Combination, ProductSpace, space_from
+from .ranges import Range
 
 __all__ = [
-    "LARGEST_INTEGER", "Box", "Combination", "Counts", "Grid", "Integers", "Labels", "ProductSpace", "Space",
-    "completed", "is_space", "space_from",
+    "LARGEST_INTEGER", "Box", "Combination", "Counts", "Graph", "Grid", "Integers", "Labels", "MetricSpace",
+    "ProductSpace", "Range", "Ring", "Space", "Tree", "completed", "is_space", "space_from",
 ]  # fmt: skip

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import reduce
 from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import ForeignValue, InvalidInput, InWords, Unsupported, WrongType
+from ..errors import ForeignValue, InvalidInput, InWords, Unsupported, WrongType, arg
 from ..exact.arrays import Array, IntArray
 from ..exact.integers import to_numpy
 from ..lists import read_list
 from ..report import Json
 from .base import Description, Space
-from .kinds import space_from
+from .kinds import space_from as single_space_from
+from .metric import common_unit, whole_roots
 
 #: Maximum number of tuples in a product space: they are numbered by 64-bit integers.
 MAX_COMBINATIONS = 2**31
 
 _NO_DISTANCE = "tuples have no common distance: their parts are measured in different units."
+
+#: Norms by which the distances of the parts make the distance of tuples.
+NORMS = ("l1", "l2", "linf")
 
 
 class Combination(tuple[Any, ...]):
@@ -40,13 +46,16 @@ class Combination(tuple[Any, ...]):
 class ProductSpace(Space):
     """Tuples with one value of each part: the answers of one person to several questions.
 
-    The last part changes fastest in the order of the tuples. Tuples have no common distance, and no two of them are
-    adjacent: what is proved holds between any two.
+    The last part changes fastest in the order of the tuples. Without a norm tuples have no common distance, and no two
+    of them are adjacent: what is proved holds between any two.
 
     Parameters
     ----------
     parts
         The finite spaces of the single values, two or more.
+    norm
+        How the distances of the parts make the distance of two tuples: their sum ("l1"), the root of the sum of their
+        squares ("l2") or the largest of them ("linf"). Measure the parts in units that can be compared.
 
     Examples
     --------
@@ -54,9 +63,13 @@ class ProductSpace(Space):
     >>> space = ProductSpace((Labels(["yes", "no"]), Counts(2)))
     >>> space.size, space.index(("no", 1)), space.value(5)
     (6, 4, ('no', 2))
+    >>> ProductSpace((Counts(3), Counts(4)), norm="l2").distance((0, 0), (3, 4))
+    5.0
     """
 
     parts: tuple[Space, ...]
+    norm: str | None = None
+    unit: Fraction = field(init=False, repr=False, compare=False, default=Fraction(1))
     name: ClassVar[str] = "product"
     noun: ClassVar[str] = "combination"
 
@@ -71,6 +84,32 @@ class ProductSpace(Space):
             raise Unsupported(
                 f"a product of {prod(self.shape):,} combinations is too large; at most 2**31.", argument="parts"
             )
+        if self.norm is not None:
+            self._measure()
+
+    def _measure(self) -> None:
+        """Choose the unit of distances; refuse those that have none."""
+        if self.norm not in NORMS:
+            raise InvalidInput.must_be("norm", f"one of {', '.join(NORMS)}", self.norm)
+        if any(isinstance(one, ProductSpace) and one.norm is None for one in self.parts):
+            raise InvalidInput("a part of this product has no distance.", "Give that part a norm.", argument="parts")
+        object.__setattr__(self, "unit", common_unit(one.unit for one in self.parts))
+        diameter = int(self._join_distances([np.asarray(one.largest_squared_distance) for one in self.parts]))
+        if diameter >= 2**62:
+            raise Unsupported("distances in this product have too many digits.", "Choose coarser units or parts.")
+
+    @property
+    def _scales(self) -> list[int]:
+        return [int(one.unit / self.unit) for one in self.parts]
+
+    def _join_distances(self, squares: Sequence[Array]) -> Array:
+        """Return the squared distance of tuples, in squared units, from those of their parts."""
+        if self.norm == "l1":
+            roots = [scale * _root(square) for scale, square in zip(self._scales, squares, strict=True)]
+            total = sum(roots[1:], start=roots[0])
+            return total * total
+        scaled = [scale * scale * square for scale, square in zip(self._scales, squares, strict=True)]
+        return reduce(np.maximum, scaled) if self.norm == "linf" else sum(scaled[1:], start=scaled[0])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -148,20 +187,61 @@ class ProductSpace(Space):
         return Combination(one.value(int(k)) for one, k in zip(self.parts, parts, strict=True))
 
     def squared_distance(self, i: Array, j: Array) -> IntArray:
-        raise Unsupported(_NO_DISTANCE, "Measure the parts one by one.")
+        self._refuse_without_norm()
+        pairs = zip(self.parts, self.split(i), self.split(j), strict=True)
+        return np.asarray(self._join_distances([one.squared_distance(a, b) for one, a, b in pairs]))
 
     def distance(self, a: object, b: object) -> float | Array:
-        raise Unsupported(_NO_DISTANCE, "Measure the parts one by one.")
+        self._refuse_without_norm()
+        return super().distance(a, b)
+
+    def _refuse_without_norm(self) -> None:
+        if self.norm is None:
+            raise Unsupported(
+                _NO_DISTANCE, f"Measure the parts one by one, or make the space with {arg('norm', 'l1')}."
+            )
+
+    def neighbours(self) -> tuple[Array, Array] | None:
+        """Return under l1, the tuples that differ in one part, by adjacent values of it."""
+        ends = [one.neighbours() for one in self.parts]
+        if self.norm != "l1" or any(pairs is None for pairs in ends):
+            return None
+        first, second = [], []
+        places = np.arange(self.size).reshape(self.shape)
+        for axis, pairs in enumerate(ends):
+            assert pairs is not None
+            first.append(np.take(places, pairs[0], axis).ravel())
+            second.append(np.take(places, pairs[1], axis).ravel())
+        return np.concatenate(first), np.concatenate(second)
 
     def to_json(self) -> dict[str, Json]:
-        return {"kind": self.name, "parts": [one.to_json() for one in self.parts]}
+        plain: dict[str, Json] = {"kind": self.name, "parts": [one.to_json() for one in self.parts]}
+        return plain if self.norm is None else {**plain, "norm": self.norm}
 
     @classmethod
     def from_json(cls, description: Description) -> ProductSpace:
         """Return the space with this description."""
         if description.get("kind") != cls.name or not isinstance(description.get("parts"), list):
             raise InvalidInput(f"not the description of a product of spaces: {description!r}.", argument="description")
-        return cls(tuple(space_from(one) for one in description["parts"]))
+        return cls(tuple(space_from(one) for one in description["parts"]), description.get("norm"))
+
+
+def space_from(description: Description) -> Space:
+    """Return the space with this description (the inverse of ``to_json``)."""
+    if isinstance(description, Mapping) and description.get("kind") == ProductSpace.name:
+        return ProductSpace.from_json(description)
+    return single_space_from(description)
+
+
+def _root(square: Array) -> IntArray:
+    """Return the square root of a whole number, or of each in an array; refused where one is irrational."""
+    roots = whole_roots(square)
+    if roots is None:
+        raise Unsupported(
+            "l1 distances need parts with rational distances; those of a part are irrational.",
+            f"Use {arg('norm', 'l2')} or {arg('norm', 'linf')}.",
+        )
+    return roots
 
 
 def _is_column(value: object) -> bool:

@@ -1,5 +1,5 @@
 /* The page on which a person answers: choose the protection, agree, enter the answer, see what was sent. */
-import { Device, Refused, fromUnits } from "./discreet.js";
+import { Device, Refused, fromUnits, nameOf, sizeOf } from "./discreet.js";
 
 const MAXIMUM = 8;
 const RADIUS = 500;
@@ -148,7 +148,7 @@ function said(report, outcome, values) {
 /** Shows how to enter a value, and gives a function that tells its number, or null. */
 function showValues(values) {
   const field = at("values");
-  if (values.kind === "labels") {
+  if (Array.isArray(values.labels)) {
     values.labels.forEach((label, k) => {
       const input = element("input", { type: "radio", name: "value", value: String(k), required: true });
       field.append(element("label", { className: "choice" }, input, element("span", { textContent: String(label) })));
@@ -162,6 +162,18 @@ function showValues(values) {
     const input = whole(0, values.n);
     field.append(element("label", {}, `A whole number from 0 to ${values.n}`, element("br"), input));
     return () => (input.value === "" ? null : Number(input.value));
+  }
+  if (values.kind === "ring") {
+    const input = whole(0, values.n - 1);
+    field.append(element("label", {}, `A whole number from 0 to ${values.n - 1}`, element("br"), input));
+    return () => (input.value === "" ? null : Number(input.value));
+  }
+  if (values.kind === "range") {
+    const choice = element("select", { name: "value", required: true }, element("option", { value: "", textContent: "" }));
+    for (let k = 0; k < sizeOf(values); k++)
+      choice.append(element("option", { value: String(k), textContent: String(nameOf(values, k)) }));
+    field.append(element("label", {}, `A number from ${nameOf(values, 0)} to ${nameOf(values, sizeOf(values) - 1)}`, element("br"), choice));
+    return () => (choice.value === "" ? null : Number(choice.value));
   }
   return showPlaces(field, values);
 }

@@ -88,9 +88,40 @@ function placesOf(grid) {
   return cellOf(grid) && grid.rows * grid.cols;
 }
 
+/** A fraction as text, "3/2" or "3", as a numerator and a denominator. */
+function fraction(text) {
+  const [over, under] = /^(-?[0-9]+)(?:\/([0-9]+))?$/.exec(String(text))?.slice(1) ?? [];
+  if (over === undefined || under === "0") throw new Refused("A range of the service is not made of fractions.");
+  return [BigInt(over), BigInt(under ?? 1)];
+}
+
+/** The number of a range with this index. */
+export function numberOf(range, index) {
+  const [[a, b], [c, d]] = [fraction(range.low), fraction(range.step)];
+  return Number(a * d + BigInt(index) * c * b) / Number(b * d);
+}
+
+function stepsOf(range) {
+  const [[a, b], [c, d], [e, f]] = [fraction(range.low), fraction(range.step), fraction(range.high)];
+  const [over, under] = [(e * b - a * f) * d, f * b * c];
+  return under > 0n && over % under === 0n ? Number(over / under) + 1 : NaN;
+}
+
+/** What a report or a value with this index is called: a label, a number, or the index itself. */
+export function nameOf(space, index) {
+  if (Array.isArray(space.labels)) return space.labels[index];
+  return space.kind === "range" ? numberOf(space, index) : index;
+}
+
+const labelled = (space) => space.labels.length;
+
 /** How many values a space has. */
 export function sizeOf(space) {
-  const size = { counts: (s) => s.n + 1, grid: placesOf, labels: (s) => s.labels.length }[space?.kind];
+  const sizes = {
+    counts: (s) => s.n + 1, grid: placesOf, labels: labelled, metric: labelled, graph: labelled, tree: labelled,
+    ring: (s) => s.n, range: stepsOf,
+  };
+  const size = sizes[space?.kind];
   const found = size?.(space);
   if (!Number.isSafeInteger(found) || found < 1) throw new Refused("The service describes values of an unknown kind.");
   return found;
@@ -411,7 +442,7 @@ export class Device {
       report = kept[uniformBelow(kept.length, this.bits)];
       part.later[value] = report;
     }
-    const said = offer.outputs.kind === "labels" ? offer.outputs.labels[report] : report;
+    const said = nameOf(offer.outputs, report);
     const waiting = {
       url: this.#address(offer),
       part: offer.part,

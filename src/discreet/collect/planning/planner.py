@@ -13,7 +13,7 @@ from ...estimation.statistics import read_share
 from ...exact.integers import is_integer, positive_integer
 from ...exact.rationals import Number, bound_up, read_epsilon, text_up
 from ...mechanism import Mechanism
-from ...spaces import Counts, Grid, Labels, Space
+from ...spaces import Counts, Labels, Space, completed, is_space
 from ...utility import transport_solver
 from .guesses import Guess, read_guess
 from .options import Option, options_for, round_up
@@ -61,7 +61,7 @@ def plan_collection(
     Parameters
     ----------
     space
-        The true values: ``Counts(n)`` or n, ``Labels([...])`` or a list of labels, ``Grid(...)``.
+        The true values: ``Counts(n)`` or n, ``Labels([...])`` or a list of labels, ``Grid(...)``, or another space.
     target_error
         "±2 points": the share of every value; "share of yes ±2 points", "share of 0..3 ±2 points": one share; "mean
         ±0.5": the mean count. ± is half the length of the interval that the estimate reports. "map 200 m": the mean
@@ -136,8 +136,8 @@ def plan_collection(
 
 
 def _read_space(space: object) -> Space:
-    if isinstance(space, Counts | Labels | Grid):
-        return space
+    if is_space(space):
+        return completed(space)
     if isinstance(space, list | tuple):
         return Labels(space)
     if is_integer(space):

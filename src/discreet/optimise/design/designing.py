@@ -21,17 +21,15 @@ from ...exact.rationals import (
     log_bounds,
     read_alpha,
     read_epsilon,
-    written_out,
 )
 from ...exact.tables import MAX_TABLE_ENTRIES, Table
 from ...lists import read_list
 from ...mechanism import Mechanism, read_count
 from ...privacy.certificate import Certificate, certify
 from ...progress import with_bar
-from ...report import Json
-from ...spaces import Counts
+from ...spaces import Counts, Space, completed, is_space
 from ..improve.targets import exact_weights
-from ..lp.bounds import gap_of
+from ..lp.bounds import figures_of_cost
 from ..lp.certification import CertifiedTable
 from ..lp.program import Request
 from ..lp.rays import by_report, solve_by_rays
@@ -40,6 +38,8 @@ from ..lp.solver import InfeasibleDesign, SolverFailed
 from .closed import ClosedForm, closed_form
 from .conflicts import conflict, is_proved_infeasible
 from .members import cheapest_member
+from .on_spaces import design_on_space
+from .weights import read_weights
 
 #: Largest n of a linear program; closed forms, and requests that are solved report by report, go further.
 MAX_PROGRAM_N = 400
@@ -62,6 +62,9 @@ def design(
     properties: object = (),
     prior: object = None,
     worst_case: bool = False,
+    notion: str | None = None,
+    outputs: object = None,
+    dilation: Number | None = None,
 ) -> Mechanism:
     """Return the mechanism with the least expected loss among all private ones with the required properties.
 
@@ -73,7 +76,7 @@ def design(
     Parameters
     ----------
     n
-        The largest count, or a ``Counts`` space.
+        The largest count, or a ``Counts`` space; or any other finite space, such as ``Grid``, ``Graph`` or ``Labels``.
     alpha, epsilon
         The privacy; exactly one of them, alpha = e^-epsilon.
     delta
@@ -83,11 +86,20 @@ def design(
         "L0", "L1", "L2", a :class:`~discreet.losses.Loss`, or a matrix.
     properties
         Codes of the seven (S RH RM CH CM F WH), requirements such as "bias<=0" (see :mod:`discreet.requirements`), or
-        objects; a list, or text such as "WH+CM".
+        objects; a list, or text such as "WH+CM". On values without an order RH, CH, F and WH make sense.
     prior
-        The probability of each truth; uniform if not given.
+        How likely each truth is; uniform if not given. A mapping from values to weights, probabilities, or counts.
     worst_case
         Minimise the largest expected loss of any truth instead.
+    notion
+        "central" (adjacent values; the default for counts), "local" (any two; the default for labels) or "metric" (per
+        unit of distance; the default for maps and other distances).
+    outputs
+        What is reported, if not true values: a list of some of them, or another space with a matrix of losses.
+    dilation
+        Under the metric notion: 1 protects every pair for itself, the default up to 100 values. A larger one protects
+        the edges of a spanner, whose paths are at most that many times as long as the distance, at epsilon over that;
+        1.1 is the default beyond. The same edges at epsilon bound the least cost from below.
 
     Returns
     -------
@@ -105,14 +117,58 @@ def design(
 
     References
     ----------
-    [C] sections III and IV.
+    [C] sections III and IV. Bordenabe, Chatzikokolakis, Palamidessi 2014, for geo-indistinguishability.
 
     Examples
     --------
     >>> m = design(4, alpha="10/11", properties=["WH", "CM"])
     >>> m.certificate.details["cost"], m.certificate.details["certified"], m.certificate.ratio
     ('969/1250', 'rational vertex', Fraction(11, 10))
+    >>> from discreet.spaces import Grid
+    >>> m = design(Grid(2, 3, cell=100), epsilon="0.01", loss="L1")
+    >>> m.certificate.notion, round(m.certificate.details["cost_about"], 2), m.certificate.details["gap"] < 1e-4
+    ('metric', 71.0, True)
     """
+    space: Space | None
+    if is_space(n) and not getattr(n, "is_line", False):
+        space = completed(n)
+    elif outputs is not None or dilation is not None or notion not in (None, "central", "metric"):
+        space = Counts(read_count(n))
+    else:
+        space = None
+    if space is not None:
+        if as_fraction(delta, "delta"):
+            raise Unsupported(
+                "designs with a delta are for adjacent counts.", f"Leave {arg('delta')} out.", argument="delta"
+            )
+        return design_on_space(
+            space, notion=notion, alpha=alpha, epsilon=epsilon, loss=loss, properties=properties, prior=prior,
+            worst_case=worst_case, outputs=outputs, dilation=dilation,
+        )  # fmt: skip
+    if prior is not None and not worst_case:
+        prior = read_weights(prior, Counts(read_count(n)))
+    made = _design_for_counts(
+        n, alpha=alpha, epsilon=epsilon, delta=delta, loss=loss, properties=properties, prior=prior,
+        worst_case=worst_case,
+    )  # fmt: skip
+    if notion != "metric":
+        return made
+    judged = certify(made.kernel, made.inputs, "metric", details=made.certificate.details)  # steps are adjacent counts
+    return replace(made, certificate=judged)
+
+
+def _design_for_counts(
+    n: object,
+    *,
+    alpha: Number | None,
+    epsilon: Number | None,
+    delta: Number,
+    loss: object,
+    properties: object,
+    prior: object,
+    worst_case: bool,
+) -> Mechanism:
+    """The design for adjacent counts, for which there are closed forms and exact vertices."""
     request, certified_epsilon = read_request(
         n, alpha=alpha, epsilon=epsilon, delta=delta, loss=loss, properties=properties, prior=prior,
         worst_case=worst_case,
@@ -277,7 +333,7 @@ def _from_closed(request: Request, closed: ClosedForm) -> Mechanism:
     if request.requirements and (request.n + 1) ** 2 <= MAX_TABLE_ENTRIES:
         _refuse_unmet(request, Channel(space, space, _KernelWithSpaces(space, closed.kernel)))
     cost = closed.cost if isinstance(closed.cost, Fraction) else Fraction(closed.cost)
-    details = {"certified": "closed form", "form": closed.name, **figures(cost, cost)}
+    details = {"certified": "closed form", "form": closed.name, **figures_of_cost(cost, cost)}
     certificate = certify(closed.kernel, space, ratio=1 / request.alpha, details=details)
     return _mechanism(request, closed.kernel, certificate)
 
@@ -302,7 +358,7 @@ def _refuse_unmet(request: Request, channel: Channel) -> None:
 def _designed(request: Request, certified: CertifiedTable, bound: float, form: str | None = None) -> Mechanism:
     cost = exact_cost(certified.table, request)
     least = min(Fraction(bound), cost)
-    details = {"certified": certified.how, **({} if form is None else {"form": form}), **figures(cost, least)}
+    details = {"certified": certified.how, **({} if form is None else {"form": form}), **figures_of_cost(cost, least)}
     if certified.mixing:
         details["mixing"] = float_up(certified.mixing)
         details["rounded_to_bits"] = certified.table.totals[0].bit_length() - 1
@@ -319,17 +375,6 @@ def exact_cost(table: Table, request: Request) -> Fraction:
         return utility.cost(table, request.loss, prior, worst, exact=True)
     except Unsupported:
         return Fraction(utility.cost(table, request.loss, prior, worst))
-
-
-def figures(cost: Fraction, least: Fraction) -> dict[str, Json]:
-    """Return the figures of a certificate about the cost."""
-    text = written_out(cost)
-    return {
-        **({"cost": text} if text is not None else {}),
-        "cost_about": float(cost),
-        "least": float_down(least) + 0.0,  # not -0.0
-        "gap": float_up(gap_of(cost, float(least))) if cost != least else 0.0,
-    }
 
 
 def _mechanism(request: Request, kernel: Kernel, certificate: Certificate) -> Mechanism:

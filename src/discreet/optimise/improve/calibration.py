@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ...channels import Channel
-from ...errors import InvalidInput, InWords, WrongType, arg
+from ...errors import InvalidInput, InWords, Unsupported, WrongType, arg
 from ...exact.rationals import SMALLEST_EPSILON, Number, as_fraction, bound_up, simplest_between, text_up
 from ...lists import read_list
 from ...mechanism import Mechanism
@@ -332,7 +332,7 @@ class _Search:
             return None
         try:
             return neighbour, self._meets(neighbour)
-        except InvalidInput:  # beyond the limits of the family
+        except (InvalidInput, Unsupported):  # beyond the limits of the family
             return None
 
     def bracket(self, start: Fraction) -> tuple[Fraction, Fraction, bool]:

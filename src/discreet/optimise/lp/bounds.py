@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 
 from ...exact.arrays import BoolArray, FloatArray
+from ...exact.rationals import float_down, float_up, written_out
+from ...report import Json
 from .program import PRIVACY, Program
 
 #: Twice the largest relative error of one operation on doubles.
@@ -211,3 +213,14 @@ def _columns(program: Program, cost: FloatArray, error: FloatArray, zero: BoolAr
 def gap_of(cost: Fraction, bound: float) -> Fraction:
     """Return the largest excess of a cost over its bound; never negative."""
     return max(cost - Fraction(bound), Fraction(0))
+
+
+def figures_of_cost(cost: Fraction, least: Fraction) -> dict[str, Json]:
+    """What a certificate says about the cost."""
+    shown = written_out(cost)
+    return {
+        **({"cost": shown} if shown is not None else {}),
+        "cost_about": float(cost),
+        "least": float_down(least) + 0.0,  # not -0.0
+        "gap": float_up(gap_of(cost, float(least))) if cost != least else 0.0,
+    }

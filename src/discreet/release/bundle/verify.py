@@ -363,9 +363,12 @@ def _differing(one: Mapping[str, object], other: Mapping[str, object]) -> list[s
     return sorted(name for name in {*one, *other} if texts[0].get(name) != texts[1].get(name))
 
 
-def _budget(content: Mapping[str, Any], plan: Plan) -> Cost:
+def _budget(content: Mapping[str, object], plan: Plan) -> Cost:
     """Return the total budget that release.json states; refuse one that does not pay for this release."""
-    budget, cost = Cost.from_json(content["budget"]), plan.cost
+    stated, cost = content["budget"], plan.cost
+    if not isinstance(stated, Mapping) or set(stated) != {"epsilon", "delta", "rho"}:
+        raise Refuted("release.json does not state the total budget of its ledger.")
+    budget = Cost.from_json(stated)
     rho = cost.concentrated()
     if budget.rho is None:
         pays = cost.epsilon <= budget.epsilon and cost.delta <= budget.delta

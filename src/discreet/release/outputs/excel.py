@@ -41,6 +41,9 @@ MAX_ROWS = 1_048_574
 #: Largest number of counts of a sheet to read; the data sheet has all.
 _MAX_LISTED = 10_000
 
+#: Number of columns above which a table is printed two pages wide.
+_WIDE_COLUMNS = 18
+
 #: Least number of columns that a note spans.
 _NOTE_COLUMNS = 8
 
@@ -93,7 +96,8 @@ def _front(sheet: Sheet, release: Release, table: ReleasedTable, data_name: str,
         sheet.merge_range(line, 0, line, max(width, _NOTE_COLUMNS) - 1, "", formats["note"])
         sheet.write_string(line, 0, prose(note), formats["note"])
         sheet.set_row(line, 15 * (1 + len(note) // 90))
-    print_on_wide_pages(sheet, (0, top + (2 if crossed is not None else 0)))
+    pages = 2 if width > _WIDE_COLUMNS else 1
+    print_on_wide_pages(sheet, (0, top + (2 if crossed is not None else 0)), pages)
     sheet.freeze_panes(top + (3 if crossed is not None else 1), 1)
     sheet.hide_gridlines(2)
 
@@ -109,7 +113,7 @@ def _cross(sheet: Sheet, crossed: Crossing, top: int, formats: Formats) -> tuple
         sheet.write_string(top + 1, 1 + 2 * k, name, formats["across"])
         sheet.write_string(top + 2, 1 + 2 * k, "count", formats["right heading"])
         sheet.write_string(top + 2, 2 + 2 * k, "low to high", formats["right heading"])
-    widest = [11] * (2 * len(crossed.columns))
+    widest = [8, 12] * len(crossed.columns)
     for number, (name, cells) in enumerate(zip(crossed.lines, crossed.cells, strict=True)):
         line = top + 3 + number
         total_line = number >= len(crossed.lines) - crossed.total_lines
@@ -170,7 +174,11 @@ def _notes(release: Release, table: ReleasedTable, data_name: str) -> Iterator[s
         yield rounding
     if table.counts.size > _MAX_LISTED:
         yield f"The first {_MAX_LISTED:,} of {table.counts.size:,} counts; sheet {data_name} has all."
-    yield f"Source: {release.plan.dataset}{f', edition {release.edition}' if release.edition else ''}."
+    stated, edition = release.plan.publication, f", edition {release.edition}" if release.edition else ""
+    yield f"Source: {stated.source or f'{release.plan.dataset}{edition}'}."
+    for name, text in (("Publisher", stated.publisher), ("Contact", stated.contact)):
+        if text:
+            yield f"{name}: {text}"
     yield (
         f"Privacy: random noise protects {release.plan.protection.who.protected}, {_privacy(release)}; "
         "see the sheet Guarantee."

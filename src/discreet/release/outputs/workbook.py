@@ -104,9 +104,11 @@ def prose(text: str) -> str:
     return cell_text(re.sub(r"`([^`]+)`", r"\1", text))
 
 
-def print_on_wide_pages(sheet: Sheet, repeated_lines: tuple[int, int]) -> None:
-    """Print a sheet across, as wide as the paper, with these lines on every page."""
+def print_on_wide_pages(sheet: Sheet, repeated_lines: tuple[int, int], pages: int = 1) -> None:
+    """Print a sheet across, so many pages wide, with these lines and the first column on every page."""
     sheet.set_landscape()
     sheet.set_paper(9)  # A4
-    sheet.fit_to_pages(1, 0)
+    sheet.fit_to_pages(pages, 0)
+    if pages > 1:
+        sheet.repeat_columns(0)
     sheet.repeat_rows(*repeated_lines)

@@ -160,9 +160,11 @@ class ReleaseRequest:
         The coverage of the intervals, for any true counts.
     edition
         Your name for the state of the data. The same question for the same edition has one answer.
-    title, publisher, source, contact
+    title, publisher
         Your statements for readers, published as such. They are no part of the question: the same question with another
         title has the same answer and costs nothing.
+    source, contact
+        Further statements: where the data comes from, and whom to ask.
     dataset
         The data set that these people belong to, where the file has another name, such as next quarter's: the same
         people have one budget. It needs an ``edition``, so that no file gets the recorded answer of another. A table in

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...ledger.ledger import Ledger
-from ...plots.counts import label
-from ...report import Bullets, Code, Json, Prose, Report, Result, Section, Terms, stamped
-from ..plan.describing import learning, plan_facts, question_in_words
-from .open import open_bundle
-from .opening import opening_sentences
-from .released import Release
-from .report import CHECKED, CHECKING, not_guaranteed
+from ..ledger.ledger import Ledger
+from ..plots.counts import label
+from ..report import Bullets, Code, Json, Prose, Report, Result, Section, Terms, stamped
+from .bundle.open import open_bundle
+from .bundle.opening import opening_sentences
+from .bundle.released import Release
+from .bundle.report import CHECKED, CHECKING, not_guaranteed
+from .plan.describing import learning, plan_facts, question_in_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +23,19 @@ class BundleGuarantee(Result):
     ----------
     release
         The release.
+
+    Examples
+    --------
+    >>> import discreet as dc, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "visits.csv").write_text("site\\n1\\n2\\n")
+    >>> _ = dc.Ledger.create(folder / "visits.ledger", dataset="visits", unit="row", epsilon=2)
+    >>> release = dc.release_counts(
+    ...     "SELECT COUNT(*) FROM visits", data=folder / "visits.csv", unit="row", epsilon=1,
+    ...     ledger=folder / "visits.ledger", title="Visits",
+    ... )
+    >>> dc.BundleGuarantee(release).report().title
+    'What is guaranteed: Visits'
     """
 
     release: Release
