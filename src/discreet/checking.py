@@ -9,7 +9,7 @@ from . import requirements
 from .channels import Channel
 from .errors import InvalidInput, Unsupported
 from .properties import PATHOLOGIES, PROPERTIES, CheckResult, NoGaps, Property, find, split_codes
-from .report import Check, Fact, Json, Prose, Report, Result, Section, Table, stamped
+from .report import Check, Fact, Json, Prose, Report, Result, Section, TextTable, stamped
 from .requirements import is_numbered
 from .wide_noise import WideNoise, is_too_large
 from .wording import first_of, listed
@@ -62,12 +62,12 @@ class Checks(dict[str, CheckResult], Check, Result):
             (Section(parts=(self.table(), Prose(how))),),
         )
 
-    def table(self) -> Table:
+    def table(self) -> TextTable:
         """Return a table: code, name, whether it holds, and where it fails worst."""
         cells = (
             (code, r.name, "yes" if r.holds else "NO", "" if r.holds else r.where or "") for code, r in self.items()
         )
-        return Table(("", "property", "holds", "where it fails worst"), tuple(cells), strong=(2,))
+        return TextTable(("", "property", "holds", "where it fails worst"), tuple(cells), strong=(2,))
 
 
 def check(

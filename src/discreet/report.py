@@ -78,7 +78,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Cells of text.
 
     Attributes
@@ -146,7 +146,7 @@ class Code:
 
 
 #: A part of a section.
-Part = Prose | Bullets | Terms | Table | Picture | Code
+Part = Prose | Bullets | Terms | TextTable | Picture | Code
 
 
 @dataclass(frozen=True)

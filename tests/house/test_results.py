@@ -18,7 +18,7 @@ from discreet.estimation.method_table import METHODS
 from discreet.optimise.design.describing import Design
 from discreet.optimise.noise.ptable import DesignedTable
 from discreet.ptables.table import PTable
-from discreet.report import Bar, Bullets, Code, Fact, Picture, Prose, Refusal, Report, Result, Section, Table, Terms
+from discreet.report import Bar, Bullets, Code, Fact, Picture, Prose, Refusal, Report, Result, Section, Terms, TextTable
 from discreet.verification import Refutation
 from support.grids import every_case
 from support.paths import VISITS
@@ -292,8 +292,8 @@ def hostile() -> Report:
         Prose(EVIL, first=EVIL),
         Bullets((EVIL,)),
         Terms(((EVIL, EVIL),)),
-        Table((EVIL, "n"), ((EVIL, EVIL),), numbers=(1,), strong=(1,), bars=(EVIL,)),
-        Table(("a",), (("x",), ("y",)), bars=(Bar(1, 0, None), Bar(-2.5, -3, -2)), total=7),
+        TextTable((EVIL, "n"), ((EVIL, EVIL),), numbers=(1,), strong=(1,), bars=(EVIL,)),
+        TextTable(("a",), (("x",), ("y",)), bars=(Bar(1, 0, None), Bar(-2.5, -3, -2)), total=7),
         Picture("vega-lite", dc.plots.heatmap(dc.randomized_response([EVIL, "b"], epsilon=1)).spec, EVIL),
         Code(EVIL),
     )
@@ -313,7 +313,7 @@ def test_nothing_that_a_label_says_steers_a_terminal() -> None:
 
 def test_a_terminal_shows_so_many_rows_and_says_how_many_there_are() -> None:
     rows = tuple((str(k),) for k in range(9))
-    report = Report("t", sections=(Section(parts=(Table(("k",), rows, total=30),)),))
+    report = Report("t", sections=(Section(parts=(TextTable(("k",), rows, total=30),)),))
     assert report.text(most=4).splitlines()[-1] == "... the first 4 of 30."
     assert "The first 9 of 30 rows." in report.page()
 

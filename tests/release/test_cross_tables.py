@@ -9,13 +9,13 @@ import pytest
 
 import discreet as dc
 from discreet.release.bundle.cross import MAX_COLUMNS, cross_table, figure
-from discreet.report import Table
+from discreet.report import TextTable
 from support.bundles import BY_BOTH, ZEROS, answered
 
 EVIL = "<script>alert(1)</script>\x1b[31m\n&\"'"
 
 
-def crossed(make, **options) -> Table | None:
+def crossed(make, **options) -> TextTable | None:
     return cross_table(make(**options).tables[0])
 
 

@@ -236,7 +236,7 @@ def _request_file(context: typer.Context, questions: list[str]) -> RequestFile |
     for name in _typed_fields(context):
         if name != "edition":
             option = f"--{name.replace('_', '-')}"
-            raise InvalidInput(f"{questions[0]} says what is asked.", f"Leave {option} out, or change the file.")
+            raise InvalidInput(f"{questions[0]} already has the request.", f"Leave {option} out, or change the file.")
     return open_request(questions[0])
 
 
@@ -287,7 +287,7 @@ def _command_line(context: typer.Context, questions: list[str], file: RequestFil
             raise InvalidInput(WHOSE, argument="unit")
         request = read_request(questions, **fields)
     if "data" not in paths:
-        raise InvalidInput(f"say which table is meant: {arg('data', 'FILE')}, or the address of a database.")
+        raise InvalidInput(f"say where the table is: {arg('data', 'FILE')}, or the address of a database.")
     # the table of another edition may have the name of the dataset, or of the file's own data
     tables = {name.casefold() for name in (*names, request.dataset)} if request.dataset is not None else ()
     out = paths.get("out")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 
 from .. import losses, plots, utility
 from ..checking import check
-from ..errors import ON_A_RANGE, InvalidInput, arg
+from ..errors import ON_A_RANGE, InvalidInput, arg, warn_renamed
 from ..exact.arrays import FloatArray
 from ..exact.rationals import Number, read_alpha, text_up
 from ..files import read_subject
@@ -30,7 +29,7 @@ from ..privacy.verify import verify
 from ..progress import with_bar
 from ..properties import PROPERTIES
 from ..ptables.table import PTable
-from ..report import Fact, Json, Picture, Report, Result, Section, Table, Terms, plain, stamped
+from ..report import Fact, Json, Picture, Report, Result, Section, Terms, TextTable, plain, stamped
 from ..spaces import Counts, Space, completed, is_space
 from ..tabular import Columns, Tabular
 from ..wording import listed, percent, rounded
@@ -120,7 +119,7 @@ class Comparison(Tabular, Result):
     @property
     def asked(self) -> str:
         """Deprecated alias of ``privacy``."""
-        warnings.warn("asked is now privacy; the next version removes asked.", DeprecationWarning, 2)
+        warn_renamed("asked", "privacy")
         return self.privacy
 
     def __getitem__(self, name: str) -> ComparedMechanism:
@@ -171,8 +170,10 @@ class Comparison(Tabular, Result):
     def report(self) -> Report:
         """Return the tables, the meaning of their columns, and charts."""
         (headings, cells), (worst_headings, worst_cells) = self.table(), self.worst_table()
-        average = Table(tuple(headings), tuple(map(tuple, cells)), tuple(range(1, len(headings) - 1)), (0,))
-        worst = Table(tuple(worst_headings), tuple(map(tuple, worst_cells)), tuple(range(1, len(worst_headings))), (0,))
+        average = TextTable(tuple(headings), tuple(map(tuple, cells)), tuple(range(1, len(headings) - 1)), (0,))
+        worst = TextTable(
+            tuple(worst_headings), tuple(map(tuple, worst_cells)), tuple(range(1, len(worst_headings))), (0,)
+        )
         names = Terms(tuple((row.name, row.title) for row in self.rows))
         costs = Picture("bars", {"rows": self._costs()}, "Shorter is better.")
         limit = f" The first {MAX_DRAWN} mechanisms." if len(self.rows) > MAX_DRAWN else ""

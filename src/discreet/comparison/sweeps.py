@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput
-from ..report import Fact, Json, Prose, Report, Result, Section, Table, stamped
+from ..report import Fact, Json, Prose, Report, Result, Section, TextTable, stamped
 from ..tabular import Columns, Tabular
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class ComparisonSweep(Tabular, Result):
                 f"Expected {loss}",
                 (
                     Prose(f"{words[:1].upper()}{words[1:]}."),
-                    Table(
+                    TextTable(
                         headings,
                         tuple(
                             (row.name, *(f"{one[row.name].costs[loss]:.4f}" for one in self.comparisons))

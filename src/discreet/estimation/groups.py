@@ -25,7 +25,7 @@ from ..exact.arrays import as_floats
 from ..plots import Chart
 from ..plots.counts import label
 from ..plots.reconstruction import cumulative_lines, share_dots
-from ..report import Fact, Json, Picture, Prose, Report, Result, Section, Table, Terms, stamped
+from ..report import Fact, Json, Picture, Prose, Report, Result, Section, Terms, TextTable, stamped
 from ..tabular import Columns, Tabular
 from ..wording import listed, noun, percent, plural, rounded
 from .describing import reporting
@@ -293,7 +293,7 @@ class GroupEstimates(Tabular, Result):
             return "Each line is the cumulative probability in one group."
         return f"Dots are the estimates, lines their {percent(level)} intervals, each by itself."
 
-    def _table(self, level: float) -> Table:
+    def _table(self, level: float) -> TextTable:
         headings = (
             "group",
             "reports",
@@ -305,7 +305,9 @@ class GroupEstimates(Tabular, Result):
             for _, what in self._compared:
                 cells += [rounded(float(value_of(one, what) or 0), 4), one.interval(what, level).ends]
             rows.append(tuple(cells))
-        return Table(headings, tuple(rows), tuple(range(1, len(headings))), strong=tuple(range(2, len(headings), 2)))
+        return TextTable(
+            headings, tuple(rows), tuple(range(1, len(headings))), strong=tuple(range(2, len(headings), 2))
+        )
 
     def _how(self) -> Iterator[tuple[str, str]]:
         for name, one in self.estimates.items():
@@ -325,7 +327,7 @@ def _ends(one: Interval, other: Interval) -> tuple[float, float]:
     return low, a - b + math.hypot(one.high - a, b - other.low)
 
 
-def _table_of(differences: Sequence[Difference], level: float) -> Table:
+def _table_of(differences: Sequence[Difference], level: float) -> TextTable:
     headings = ("group", "statistic", "difference", f"{percent(level)} interval", "")
     rows = tuple(
         (
@@ -337,7 +339,7 @@ def _table_of(differences: Sequence[Difference], level: float) -> Table:
         )
         for one in differences
     )
-    return Table(headings, rows, (2, 3), strong=(2,))
+    return TextTable(headings, rows, (2, 3), strong=(2,))
 
 
 def estimate_by(

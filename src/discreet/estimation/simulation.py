@@ -22,7 +22,7 @@ from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES
 from ..optimise.improve.calibration import Calibration, calibrate
 from ..progress import with_bar
-from ..report import Json, Prose, Report, Result, Section, Table, Terms, stamped
+from ..report import Json, Prose, Report, Result, Section, Terms, TextTable, stamped
 from ..spaces import Counts, Grid, Labels, Space
 from ..tabular import Columns, Tabular
 from ..utility import kantorovich, read_prior, transport_solver
@@ -274,7 +274,9 @@ class LossComparison(Tabular, Result):
     def report(self) -> Report:
         """Report the mechanisms side by side, and what is equal about them."""
         headings, cells = self.table()
-        made = Table(tuple(headings), tuple(tuple(row) for row in cells), tuple(range(1, len(headings))), compact=True)
+        made = TextTable(
+            tuple(headings), tuple(tuple(row) for row in cells), tuple(range(1, len(headings))), compact=True
+        )
         meaning = (
             "Off by: the mean distance of a report from its true value, and the mean Kantorovich distance of the "
             "reconstruction. Equal in the target does not mean equally private for one person: compare the epsilons."

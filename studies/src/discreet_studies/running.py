@@ -11,7 +11,20 @@ from pathlib import Path
 
 from discreet.errors import InvalidInput
 from discreet.plots import Chart
-from discreet.report import Bullets, Fact, Json, Part, Picture, Prose, Report, Result, Section, Table, Terms, stamped
+from discreet.report import (
+    Bullets,
+    Fact,
+    Json,
+    Part,
+    Picture,
+    Prose,
+    Report,
+    Result,
+    Section,
+    Terms,
+    TextTable,
+    stamped,
+)
 from discreet.tabular import Columns, Tabular
 from discreet.utility import transport_solver
 from discreet.wording import listed, plural
@@ -271,10 +284,10 @@ def read_formats(text: str) -> tuple[str, ...]:
     return formats
 
 
-def claims_table(claims: Sequence[Claim]) -> Table:
+def claims_table(claims: Sequence[Claim]) -> TextTable:
     """Return the claims as a table for people."""
     headings = ("where", "claim", "measured here", "verdict", "why")
-    return Table(
+    return TextTable(
         headings, tuple((c.place, c.statement, c.measured, c.verdict.value, c.why) for c in claims), strong=(3,)
     )
 

@@ -15,7 +15,7 @@ from ...optimise.families import FAMILIES
 from ...plots.counts import label
 from ...privacy.certificate import Certificate
 from ...privacy.notions import BETWEEN
-from ...report import Bar, Bullets, Fact, Part, Picture, Prose, Report, Section, Table, Terms
+from ...report import Bar, Bullets, Fact, Part, Picture, Prose, Report, Section, Terms, TextTable
 from ...wording import noun, percent, plural, rounded
 from .. import spikes
 from ..intervals.questions import COVERS, Answers
@@ -204,7 +204,7 @@ def _picture(estimate: Estimate, level: float) -> Picture:
     return Picture("plot", {"of": estimate, "options": {"band": band_level(estimate, level)}}, f"{what} {seen}")
 
 
-def _statistics(statistics: Sequence[Answer], stratified: Sequence[Answer], level: float) -> Table:
+def _statistics(statistics: Sequence[Answer], stratified: Sequence[Answer], level: float) -> TextTable:
     """Return a table of statistics with their intervals; by the stratified estimate too, if there is one."""
     columns = [("estimate", statistics), *([("stratified", stratified)] if stratified else [])]
     headings = ["", *(heading for name, _ in columns for heading in (name, f"{percent(level)} interval"))]
@@ -213,14 +213,14 @@ def _statistics(statistics: Sequence[Answer], stratified: Sequence[Answer], leve
         for line in zip(*(column for _, column in columns), strict=True)
     ]
     numbers = tuple(range(1, len(headings)))
-    return Table(tuple(headings), tuple(rows), numbers, strong=numbers[::2], compact=True)
+    return TextTable(tuple(headings), tuple(rows), numbers, strong=numbers[::2], compact=True)
 
 
 def _ends(answer: Answer) -> str:
     return "–" if answer.interval is None else answer.interval.ends
 
 
-def table(of: Answers, most: int, level: float, beside: Sequence[tuple[str, FloatArray]] = ()) -> Table:
+def table(of: Answers, most: int, level: float, beside: Sequence[tuple[str, FloatArray]] = ()) -> TextTable:
     """Return the distribution in at most ``most`` lines: counts in their order, all else by probability.
 
     Parameters
@@ -245,7 +245,7 @@ def table(of: Answers, most: int, level: float, beside: Sequence[tuple[str, Floa
             cells.append("–" if one.place is None else _place(*one.place))
         rows.append((*cells, f"{of.people * one.probability:,.1f}"))
         bars.append(Bar(one.probability, *(one.interval or (None, None))))
-    return Table(tuple(headings), tuple(rows), tuple(range(1, len(headings))), bars=tuple(bars))
+    return TextTable(tuple(headings), tuple(rows), tuple(range(1, len(headings))), bars=tuple(bars))
 
 
 def _place(best: int, worst: int) -> str:

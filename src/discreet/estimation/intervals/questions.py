@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import InvalidInput, meant
 from ...exact.arrays import FloatArray
-from ...report import Json, Prose, Report, Result, Section, Table, Terms, stamped
+from ...report import Json, Prose, Report, Result, Section, Terms, TextTable, stamped
 from ...spaces import Space
 from ...wording import percent, rounded
 from ..interior import SolverResult
@@ -189,7 +189,7 @@ class Band(Result):
         what = "cumulative probabilities" if self.of == "cdf" else "probabilities of single values"
         shown = range(min(len(self.low), MAX_BAND_ROWS))
         rows = tuple((str(self.space.value(k)), f"{self.low[k]:.4f}", f"{self.high[k]:.4f}") for k in shown)
-        table = Table((self.space.noun, "low", "high"), rows, (1, 2), total=len(self.low), compact=True)
+        table = TextTable((self.space.noun, "low", "high"), rows, (1, 2), total=len(self.low), compact=True)
         parts = (Prose(self.covers), table)
         return Report(f"{percent(self.level)} band for {what}", "Band", sections=(Section(parts=parts),))
 

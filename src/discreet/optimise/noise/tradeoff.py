@@ -12,7 +12,7 @@ from ...exact.rationals import Number, as_fraction, read_epsilon, text_up
 from ...lists import read_list
 from ...mechanisms import bounded as closed
 from ...mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law
-from ...report import Fact, Json, Picture, Prose, Report, Result, Section, Table, stamped
+from ...report import Fact, Json, Picture, Prose, Report, Result, Section, TextTable, stamped
 from ...tabular import Columns, Tabular
 from ...wording import find_name, percent, rounded
 from .bounded import MAX_PROGRAM_REACH
@@ -79,12 +79,12 @@ class NoiseTradeoff(Tabular, Result):
             )
             for knee in self.knees[:MAX_FACTS]
         ]
-        knees = Table(
+        knees = TextTable(
             ("epsilon", "reach", "truth published", "delta"),
             tuple((*_cells(knee), text_up(knee["delta"], 3)) for knee in self.knees),
             (0, 1, 2, 3),
         )
-        points = Table(
+        points = TextTable(
             ("epsilon", "reach", "truth published", "delta", "variance"),
             tuple((*_cells(row), text_up(row["delta"], 3), rounded(row["variance"])) for row in self.rows),
             (0, 1, 2, 3, 4),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...plots.counts import MAX_DRAWN_CELLS, label
-from ...report import Table
+from ...report import TextTable
 from ..tables.columns import IMPOSSIBLE, SUPPRESSED
 from ..tables.levelled_counts import TOTAL_LABEL
 from ..tables.released import ReleasedTable
@@ -79,7 +79,7 @@ def crossing(table: ReleasedTable) -> Crossing | None:
     )  # fmt: skip
 
 
-def cross_table(table: ReleasedTable) -> Table | None:
+def cross_table(table: ReleasedTable) -> TextTable | None:
     """Return the cross table for a page or a terminal, or None where a list is easier to read."""
     crossed = crossing(table)
     if crossed is None:
@@ -87,7 +87,7 @@ def cross_table(table: ReleasedTable) -> Table | None:
     cells = [["\n" if row is None else figure(row) for row in line] for line in crossed.cells]
     rows = tuple((name, *line) for name, line in zip(crossed.lines, cells, strict=True))
     headings = (crossed.down, *crossed.columns)
-    return Table(headings, rows, numbers=tuple(range(1, len(headings))), over=crossed.over)
+    return TextTable(headings, rows, numbers=tuple(range(1, len(headings))), over=crossed.over)
 
 
 def _value(row: Mapping[str, object], name: str, column: int, table: ReleasedTable) -> object:

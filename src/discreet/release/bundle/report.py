@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...engines.base import ROW
 from ...plots.counts import MAX_DRAWN_CELLS, invisible_half_width, label
-from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
+from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Terms, TextTable
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
 from ..quantile_rows import QuantileTable
@@ -90,11 +90,11 @@ def _picture(table: ReleasedTable) -> Picture:
     return Picture("counts", numbers, f"The released counts. {lines}{remarks}")
 
 
-def _cells(table: ReleasedTable, most: int) -> Table:
+def _cells(table: ReleasedTable, most: int) -> TextTable:
     rows = table.rows_for_people(most)
     names = [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
     cells = [(*(label(row[name], _MAX_LABEL) for name in names), *count_and_interval(row)) for row in rows]
-    return Table(
+    return TextTable(
         (*names, "count", f"{percent(table.level, 6)} interval"),
         tuple(cells),
         numbers=(len(names), len(names) + 1),
@@ -104,7 +104,7 @@ def _cells(table: ReleasedTable, most: int) -> Table:
     )
 
 
-def _quantiles(found: QuantileTable, most: int) -> Table:
+def _quantiles(found: QuantileTable, most: int) -> TextTable:
     """Return the quantiles as a table: groups, column, share, value and interval."""
     shares = {share for _, share in found.requests}
     columns = {column for column, _ in found.requests}
@@ -121,7 +121,7 @@ def _quantiles(found: QuantileTable, most: int) -> Table:
         for row in all_rows[:most]
     ]
     heading = found.title.partition(" by ")[0].casefold() if len(columns) == 1 else "value"
-    return Table(
+    return TextTable(
         (*names, heading, f"{percent(found.table.level, 6)} interval"),
         tuple(cells),
         strong=(len(names),),

@@ -197,7 +197,7 @@ class _Audit:
 
     def _cost(self, plan: Plan) -> tuple[Any, str]:
         if self._json("release.json")["cost"] != plan.cost.to_json():
-            raise Refuted("release.json states another cost than its noise and its question have.")
+            raise Refuted("release.json states a cost that is not that of its question and noise.")
         delta = f", delta = {short(plan.cost.delta, up=True)}" if plan.cost.delta else ""
         return True, f"epsilon = {short(plan.cost.epsilon, up=True)}{delta}, worked out again. {plan.sensitivity_text}"
 
@@ -259,7 +259,7 @@ class _Audit:
         release = Release(plan, tables, receipt, program, budget=budget, layout=layout, template=template)
         odd = sorted({*_differing(contents.statement(release), content)} - {*_WORDING_FIELDS})
         if odd:
-            raise Refuted(f"release.json says otherwise than the request and the counts: {odd[0][:80]!r}.")
+            raise Refuted(f"release.json contradicts the request and the counts: {odd[0][:80]!r}.")
         return release, "release.json says what follows from the request and the counts."
 
     def _template(self, content: Mapping[str, object]) -> int:
@@ -318,13 +318,13 @@ class _Audit:
         if pictures == expected:
             return True, "the pictures, drawn again, are the same."
         if pictures == [NOT_DRAWN] * len(expected):
-            return True, "there is none: the bundle was written without a drawing program."
+            return True, "the page has no pictures: the bundle was written without a drawing program."
         if drawing_program() == NO_PROGRAM:
             return _OPEN, "NOT checked: there is no drawing program here. pip install 'discreet[plots]' installs one."
         # The drawing program named in a picture proves nothing: a forger would name one that is not installed here.
         raise Refuted(
-            f"the pictures in index.html are not those that {drawing_program()} draws of the counts; an honest one of "
-            "another drawing program can be checked with that program only."
+            f"the pictures in index.html are not those that {drawing_program()} draws of the counts. Honest pictures "
+            "of another drawing program can be checked only with that program."
         )
 
     # -------------------------------------------------------------------------------------------- the ledger

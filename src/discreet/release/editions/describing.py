@@ -12,7 +12,7 @@ from ...plots.counts import label
 from ...plots.editions import MAX_LINES, MAX_PANELS
 from ...plots.growth import MAX_GROUPS
 from ...privacy.relations import RELATIONS
-from ...report import Bullets, Fact, Json, Part, Picture, Prose, Report, Section, Table
+from ...report import Bullets, Fact, Json, Part, Picture, Prose, Report, Section, TextTable
 from ...unit import Unit
 from ...wording import listed, percent, plural
 from ..plan.describing import cost_in_words
@@ -132,7 +132,7 @@ def _table(result: EditionComparison, table: int, most: int) -> Iterator[Section
         yield Section(f"From {result.names[a]} to {result.names[b]}", parts)
 
 
-def _changes(result: EditionComparison, table: int, rows: list[dict[str, Json]], size: int) -> Table:
+def _changes(result: EditionComparison, table: int, rows: list[dict[str, Json]], size: int) -> TextTable:
     keys, level = result.keys(table), percent(result.level, 6)
     headings = (*keys, "before", "after", "change", f"{level} interval", "growth", f"{level} interval")
     cells = []
@@ -142,7 +142,7 @@ def _changes(result: EditionComparison, table: int, rows: list[dict[str, Json]],
         cells.append((*(label(group[key], _MAX_LABEL_CHARACTERS) for key in keys), *_figures(row)))
     numbers = tuple(range(len(keys), len(headings)))
     emphasised = tuple(k for k, row in enumerate(rows) if row["beyond_noise"])
-    return Table(
+    return TextTable(
         headings, tuple(cells), numbers=numbers, strong=(len(keys) + 2,), total=size, emphasised=emphasised
     )  # fmt: skip
 

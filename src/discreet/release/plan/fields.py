@@ -76,13 +76,13 @@ LOCATIONS: dict[str, FieldWords] = {
         "The table: .csv, .tsv (.gz), .parquet or .duckdb, or the address of a database. Its name is the file's stem. "
         "Required, unless a dataset or a request file says it.",
         TEXT | {"description": "The table: a file, or the address of a database without a password."},
-        "The table, relative to this file, or the address of a database. A password never stands here.",
+        "The table, relative to this file, or the address of a database. It never contains a password.",
     ),
     "ledger": FieldWords(
         "Ledger that pays",
         "The ledger that pays; made by: discreet ledger init.",
         TEXT,
-        "The budget that pays.",
+        "The ledger that pays.",
     ),
     "out": FieldWords(
         "Name of the bundle", "The folder to write the bundle into.", TEXT, "The folder that the bundle is written to."

@@ -190,7 +190,7 @@ class ReleaseRequest:
                 "description": "SQL: one question, or several that share epsilon.",
                 "anyOf": [TEXT, TEXTS | {"minItems": 1}],
             },
-            "What is asked.",
+            "The questions, in SQL.",
         )
     )
     dataset: str | None = field(
@@ -204,7 +204,7 @@ class ReleaseRequest:
                 "description": "A dataset file (.toml), relative to the request file, which declares the data, the "
                 "unit and the ledger. Or the data set whose people these are, where the file has another name."
             },
-            "Whose people these are, and the state of their data.",
+            "The data set: the file that declares it, or its name.",
         ),
     )
     edition: str = field(
@@ -216,7 +216,7 @@ class ReleaseRequest:
             "Whose data is protected: row, or the column that names the person. Required, unless a dataset or a "
             "request file says it.",
             TEXT | {"description": "row, or the column that names the person."},
-            "Whose data is protected: a column that tells them apart, or row.",
+            "Whose data is protected: the column that names them, or row.",
         )
     )
     unit_name: str | None = field(
@@ -234,7 +234,7 @@ class ReleaseRequest:
             "Groups per person",
             "In how many groups one person is counted at most. Required with a unit that is a person.",
             WHOLE,
-            "In how many groups one of them is counted at most.",
+            "Maximum number of groups in which one of them is counted.",
         ),
     )
     relation: str = field(
