@@ -43,7 +43,6 @@ from .fields import (
     read_split,
     read_suppression,
     read_totals,
-    split_shares,
 )
 
 #: Values of group columns: by name, or as text ("site=1..6"). They are checked against the question later.
