@@ -151,7 +151,7 @@ ESTIMATOR = Change(
             ),
         ),
         "estimation/methods.py": (
-            ('"ibu", "inverse"]', '"ibu", "inverse", "clipped"]'),
+            ('"wavelet"]', '"wavelet", "clipped"]'),
             ("\nfrom .solvers.likelihood", "\nfrom .solvers.clipped import clipped\nfrom .solvers.likelihood"),
             (
                 '        "inverse": lambda:',

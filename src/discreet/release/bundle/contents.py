@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...mechanism import Mechanism
 from ...pages.html import page
+from ..quantile_rows import QUANTILE_MEANING, QuantileTable, quantile_file
 from ..tables.columns import STATUS_MEANING, error_meanings
 from ..tables.csv_text import table_files
 from .guarantee import guarantee_text
-from .quantile_rows import QUANTILE_MEANING, QuantileTable, quantile_file
 
 if TYPE_CHECKING:
     from ...ledger.budget import Cost

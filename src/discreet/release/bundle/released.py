@@ -20,10 +20,10 @@ from ...wording import listed, plural
 from ..levels.quantiles import Quantile
 from ..noise.margins import Combined
 from ..plan.plan import Plan
+from ..quantile_rows import QuantileTable
 from ..tables.columns import LAYOUT
 from ..tables.released import ReleasedTable
 from . import frames
-from .quantile_rows import QuantileTable
 from .report import release_report
 from .write import write_bundle
 

@@ -13,13 +13,12 @@ from ...plots.counts import MAX_DRAWN_CELLS, invisible_half_width, label
 from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Terms, TextTable
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
+from ..quantile_rows import QuantileTable
 from ..tables.columns import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, error_meanings
 from ..tables.csv_text import rounded_file, table_files
 from ..tables.released import ReleasedTable
 from .cross import count_and_interval, cross_table
-from .near_zero import near_zero_notes
 from .opening import opening
-from .quantile_rows import QuantileTable
 
 if TYPE_CHECKING:
     from ..plan.plan import Plan
@@ -30,6 +29,12 @@ MAX_TABLES = 12
 
 #: Characters after which labels are cut.
 _MAX_LABEL = 200
+
+#: Hint for a release whose counts are all within noise of zero.
+NEAR_ZERO = (
+    "All counts are within noise of zero. If you expected people here, check the spelling of the declared values, the "
+    "encoding of the file, and that it is the right file."
+)
 
 
 def release_report(release: Release, most: int = MAX_DRAWN_CELLS) -> Report:
@@ -209,3 +214,17 @@ def _checking(release: Release) -> Iterator[Section]:
         ),
         "pages",
     )
+
+
+def near_zero_notes(release: Release) -> tuple[str, ...]:
+    """Return the hint if every count of declared groups has an interval that contains zero, and nothing otherwise.
+
+    It is a function of the noisy counts and public numbers, so it reveals nothing more.
+    """
+    cells = 0
+    for table in release.tables:
+        noisy, errors = table.flags == NORMAL, table.errors
+        if (errors["low"][noisy] > 0).any() or (errors["high"][noisy] < 0).any():
+            return ()
+        cells += int(noisy.sum())
+    return (NEAR_ZERO,) if cells else ()

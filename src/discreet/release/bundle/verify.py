@@ -26,6 +26,7 @@ from ...report import Finding
 from ...strict_json import read_json
 from ...wording import listed, plural
 from ..plan.plan import Plan, plan_from_request
+from ..quantile_rows import QuantileTable, quantile_file
 from ..tables.columns import LAYOUT, ErrorColumn
 from ..tables.csv_text import decimal_text, table_files
 from ..tables.reading import Refuted
@@ -34,7 +35,6 @@ from . import contents
 from .contents import CHECKSUM_FILE, MALFORMED
 from .findings import BundleReport
 from .guarantee import guarantee_text
-from .quantile_rows import QuantileTable, quantile_file
 from .read import open_ledger, read_files
 from .recorded import recorded_answer, release_from_record
 from .released import Release

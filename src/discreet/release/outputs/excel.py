@@ -15,10 +15,10 @@ from ...plots.counts import label
 from ...wording import percent
 from ..bundle.contents import COLUMN_MEANING
 from ..bundle.cross import Crossing, crossing, figure
-from ..bundle.quantile_rows import QUANTILE_MEANING
 from ..bundle.released import Release
 from ..bundle.report import columns_in_words, not_guaranteed
 from ..plan.describing import question_in_words
+from ..quantile_rows import QUANTILE_MEANING
 from ..tables.columns import STATUS_MEANING
 from ..tables.levelled_counts import ROUNDED_COLUMN, ROUNDED_MEANING
 from ..tables.released import ReleasedTable

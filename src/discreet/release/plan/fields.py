@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from ...errors import DiscreetError, InvalidInput, Writer, WrongType, named, write_mentions
+from ...errors import DiscreetError, InvalidInput, InWords, Writer, WrongType, arg, named, write_mentions
 from ...exact.integers import is_integer
 from ...exact.rationals import Number, as_fraction
 from ...lists import is_list, read_list
 from ...mechanism import Mechanism
+from ...privacy.relations import RELATIONS
 from ...ptables.table import PTable
 from ...questions.question import QuantileRequest
 from ...report import Json
+from ...wording import find_name
 from ..levels.quantiles import read_share
 from ..noise.cells import cell_mechanism
 
@@ -189,3 +191,27 @@ def _read_quantile(item: object) -> QuantileRequest:
         except DiscreetError:
             pass
     raise InvalidInput.must_be("quantile", "a column and a share between 0 and 1, such as age:0.5", item)
+
+
+def read_relation(name: str | None, sizes: object) -> str:
+    """Return the neighbour relation, by default that of the sizes; refuse one that public sizes contradict."""
+    relation = None if not name else find_name(name, RELATIONS, "a neighbour relation", argument="relation")
+    if sizes is not None and relation is not None and RELATIONS[relation].hides_presence:
+        raise InvalidInput(
+            "with public sizes the relation is substitution: the number of units in each group is known, so nobody "
+            "can join or leave unseen.",
+            f"Leave {arg('relation')} out, or {arg('sizes')}",
+        )
+    return relation or ("add-remove" if sizes is None else "substitution")
+
+
+def read_shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]:
+    """Return the part of epsilon of each question, or of each level of a single one; they add up to 1."""
+    if not split:
+        return (Fraction(1, number),) * number
+    parts = [as_fraction(part, "a part of the split") for part in split]
+    if len(parts) != number or min(parts) <= 0:
+        raise InvalidInput.must_be(
+            "split", f"as many positive numbers as there are questions, {number}", InWords(", ".join(map(str, split)))
+        )
+    return tuple(part / sum(parts) for part in parts)

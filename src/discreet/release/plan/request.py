@@ -9,12 +9,11 @@ from functools import partial
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from ...datasets.publication import LABELS, read_publication_text
-from ...errors import InvalidInput, InWords, WrongType, arg
-from ...exact.rationals import Number, as_fraction, read_epsilon
+from ...errors import InvalidInput, WrongType, arg
+from ...exact.rationals import Number, read_epsilon
 from ...losses import Loss
 from ...mechanism import Mechanism
 from ...optimise.families import FAMILIES
-from ...privacy.relations import RELATIONS
 from ...ptables.table import PTable
 from ...questions.question import QuantileRequest
 from ...unit import read_unit_name
@@ -39,6 +38,8 @@ from .fields import (
     read_mechanism,
     read_quantiles,
     read_questions,
+    read_relation,
+    read_shares,
     read_split,
     read_suppression,
     read_totals,
@@ -414,8 +415,8 @@ class ReleaseRequest:
             value = getattr(self, name)
             if value is not None or name in ("discover", "questions", "quantile"):
                 object.__setattr__(self, name, read(value))
-        object.__setattr__(self, "relation", _relation(self.relation, self.sizes))
-        object.__setattr__(self, "split", _shares(self.split, self._parts))
+        object.__setattr__(self, "relation", read_relation(self.relation, self.sizes))
+        object.__setattr__(self, "split", read_shares(self.split, self._parts))
         if self.designed and (self.mechanism != "geometric" or self.error is not None):
             raise InvalidInput(
                 f"{arg('properties')} and {arg('loss')} ask for a design, which is made for an epsilon and a bound "
@@ -471,29 +472,6 @@ def read_request(questions: str | Sequence[str] | ReleaseRequest, **fields: Unpa
     if "unit" not in fields:
         raise WrongType(WHOSE, argument="unit")
     return ReleaseRequest(questions=questions, **fields)  # type: ignore[arg-type]  # they are read when it is made
-
-
-def _relation(name: str | None, sizes: object) -> str:
-    relation = None if not name else find_name(name, RELATIONS, "a neighbour relation", argument="relation")
-    if sizes is not None and relation is not None and RELATIONS[relation].hides_presence:
-        raise InvalidInput(
-            "with public sizes the relation is substitution: the number of units in each group is known, so nobody "
-            "can join or leave unseen.",
-            f"Leave {arg('relation')} out, or {arg('sizes')}",
-        )
-    return relation or ("add-remove" if sizes is None else "substitution")
-
-
-def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]:
-    """Return the part of epsilon of each question, or of each level of a single one; they add up to 1."""
-    if not split:
-        return (Fraction(1, number),) * number
-    parts = [as_fraction(part, "a part of the split") for part in split]
-    if len(parts) != number or min(parts) <= 0:
-        raise InvalidInput.must_be(
-            "split", f"as many positive numbers as there are questions, {number}", InWords(", ".join(map(str, split)))
-        )
-    return tuple(part / sum(parts) for part in parts)
 
 
 #: Fields -> how a request reads their values when it is made.

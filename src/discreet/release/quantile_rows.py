@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from ...questions.domains import REST
-from ...questions.groups import Value
-from ...questions.question import QuantileRequest
-from ...report import Json
-from ...wording import percent
-from ..levels.quantiles import Quantile
-from ..tables.csv_text import csv_label
-from ..tables.released import ReleasedTable
-from ..tables.typed_columns import Column, group_column
+from ..questions.domains import REST
+from ..questions.groups import Value
+from ..questions.question import QuantileRequest
+from ..report import Json
+from ..wording import percent
+from .levels.quantiles import Quantile
+from .tables.csv_text import csv_label
+from .tables.released import ReleasedTable
+from .tables.typed_columns import Column, group_column
 
 #: Column of the quantiles -> its meaning.
 QUANTILE_MEANING = {
