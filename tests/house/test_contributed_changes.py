@@ -160,7 +160,7 @@ ESTIMATOR = Change(
             (
                 "\ndef _inverse(",
                 "\ndef _clipped(likelihood):\n    p = clipped(likelihood.inverse())\n    gap = likelihood.gap(p)\n"
-                '    return finish(likelihood, Solution(p, gap, ((likelihood.mean_log(p), gap),)), "clipped", ())\n'
+                '    return finish(likelihood, SolverResult(p, gap, ((likelihood.mean_log(p), gap),)), "clipped", ())\n'
                 "\n\ndef _inverse(",
             ),
         ),
