@@ -55,7 +55,7 @@ def draw(setting: Setting) -> ExhibitResult:
 
 
 def has_p1_to_p3(law: Finite, stay: Fraction, count: int, reach: int) -> bool:
-    """Return True if noise for a count stays in [-min(n, D), D], keeps the truth with probability eta, and has no bias."""
+    """Return True if noise for a count stays in [-min(n, D), D], has eta at 0, and has no bias."""
     inside = -min(count, reach) <= law.low and law.low + len(law.weights) - 1 <= reach
     return inside and law.probability(0) == stay and moment(law, 1) == 0
 

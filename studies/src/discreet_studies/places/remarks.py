@@ -92,7 +92,7 @@ def response_information(prior: Sequence[float], epsilon: float) -> float:
 
 
 def least_epsilon(k: int) -> float:
-    """Return the epsilon from which k-RR has the most information of all epsilon-LDP mechanisms about a uniform value."""
+    """Return the epsilon from which k-RR has the most information of all LDP mechanisms about a uniform value."""
     low, high = 1e-6, 30.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -142,7 +142,7 @@ def _from(row: Row) -> str:
 
 
 def collection_ratio(matrix: Sequence[Sequence[Fraction]], people: int, *, histogram: bool = False) -> Fraction:
-    """Return the largest likelihood ratio between two collections that differ in one record, each record perturbed by itself.
+    """Return the largest likelihood ratio between two collections that differ in one record, each perturbed by itself.
 
     All collections and all reports are gone through, in fractions; with ``histogram`` only how often each value was
     reported is published.

@@ -33,7 +33,7 @@ PEOPLE = 10_000
 
 
 def inverse(n: int, alpha: Fraction) -> list[list[Fraction]]:
-    """Return G^-1 as it is written down: the tridiagonal inverse of a^|i-j|, with each row divided by its column's factor.
+    """Return G^-1 as a formula: the tridiagonal inverse of a^|i-j|, each row divided by its column's factor.
 
     >>> [[str(x) for x in row] for row in inverse(1, Fraction(1, 2))]
     [['2', '-1'], ['-1', '2']]
@@ -95,7 +95,7 @@ def error_covariance(mechanism: Mechanism, population: FloatArray) -> FloatArray
 
 
 def running_deviations(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the standard deviation of the sum of the first 1, 2, ... errors, as they lie and shuffled over the values."""
+    """Return the standard deviation of the sum of the first 1, 2, ... errors, as they lie and shuffled."""
     size = len(covariance)
     sums = np.cumsum(np.cumsum(covariance, axis=0), axis=1).diagonal()[:-1]
     terms = np.arange(1, size)
@@ -116,7 +116,7 @@ def shuffled_distance(errors: FloatArray, rng: np.random.Generator, times: int) 
 
 
 def _arrangement(surveys: Surveys, rng: np.random.Generator) -> Mean:
-    """Return the Kantorovich distance of the updates, over that of the same errors shuffled; one for each repetition."""
+    """Return the Kantorovich distance of the updates, over that of the same errors shuffled."""
     errors = surveys.estimates(UPDATES) - surveys.population
     actual = np.abs(np.cumsum(errors, axis=1)).sum(axis=1)
     return Mean.of([float(one) / shuffled_distance(e, rng, 50) for one, e in zip(actual, errors, strict=True)])
