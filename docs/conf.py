@@ -81,7 +81,7 @@ def draw(folder: Path) -> None:
     """Every picture of the documentation, made by the library itself, and the table of families."""
     folder.mkdir(exist_ok=True)
     (folder / "families.md").write_text(families.table(), encoding="utf-8")
-    # A browser draws a file with "currentColor" in black, whatever the page: give it paper to stand on.
+    # A browser draws a file with "currentColor" in black on any page, so it gets a white background.
     house = rooms.picture().replace(">", '><rect width="100%" height="100%" fill="white"/>', 1)
     (folder / "rooms.svg").write_text(house, encoding="utf-8")
 
@@ -117,8 +117,8 @@ def draw(folder: Path) -> None:
 
     repetition_chart(dc.geometric(6, epsilon="1/10")).save(folder / "repetition.svg")
 
-    for key, drawn in dc.study("results", quick=True).results.items():
-        for chart in drawn.charts.values():
+    for key, result in dc.study("results", quick=True).results.items():
+        for chart in result.charts.values():
             chart.save(folder / f"result_{key}.svg")
 
 

@@ -12,11 +12,11 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
 
 #: Each room imports only rooms above it.
 ORDER = (
-    "errors", "studies", "system", "strict_json", "wording", "unit", "report", "addresses", "databases", "sources", "exact", "spaces", "privacy", "mechanism",
+    "errors", "studies", "system", "strict_json", "wording", "lists", "unit", "progress", "report", "tabular", "addresses", "databases", "sources", "exact", "spaces", "privacy", "mechanism",
     "channels",
-    "losses", "properties", "requirements", "checking", "utility", "mechanisms", "ptables", "matrix_text", "space_files", "files", "explanation", "optimise",
+    "losses", "properties", "wide_noise", "requirements", "checking", "utility", "mechanisms", "ptables", "matrix_text", "space_files", "files", "explanation", "optimise",
     "plots", "pages", "comparison", "estimation", "questions", "engines", "ledger", "datasets", "release", "verification", "collect",
-    "demonstration", "web", "cli",
+    "demonstration", "web", "cli", "__main__",
 )  # fmt: skip
 
 
@@ -27,7 +27,7 @@ def room_of(module: Path) -> str:
 
 def imports() -> dict[str, set[str]]:
     """For each room, the other rooms its files import, wherever in the file they do."""
-    found: dict[str, set[str]] = {}
+    by_room: dict[str, set[str]] = {}
     for module in sorted(SOURCE.rglob("*.py")):
         room = room_of(module)
         if room == "__init__":
@@ -36,11 +36,11 @@ def imports() -> dict[str, set[str]]:
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.level == depth:
                 names = [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
-                found.setdefault(room, set()).update(name for name in names if name != room)
+                by_room.setdefault(room, set()).update(name for name in names if name != room)
             elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("discreet."):
-                found.setdefault(room, set()).add((node.module or "").split(".")[1])
-        found.setdefault(room, set())
-    return found
+                by_room.setdefault(room, set()).add((node.module or "").split(".")[1])
+        by_room.setdefault(room, set())
+    return by_room
 
 
 def picture() -> str:

@@ -98,6 +98,11 @@ class Channel:
         refuse_large(*self.shape)
         return self
 
+    def probability(self, place: tuple[int, int]) -> float:
+        """Return the probability of a report given a truth, by their indices, as a float."""
+        kernel = getattr(self.source, "kernel", None)
+        return float(self.matrix[place] if kernel is None else kernel.approximate(*place))
+
     def words(self, place: tuple[int, int]) -> str:
         return f"P(report {self.outputs.value(place[1])} | truth {self.inputs.value(place[0])})"
 

@@ -9,9 +9,10 @@ from . import requirements
 from .channels import Channel
 from .errors import InvalidInput, Unsupported
 from .properties import PATHOLOGIES, PROPERTIES, CheckResult, NoGaps, Property, find, split_codes
-from .report import Check, Fact, Json, Prose, Report, Result, Section, Table, stamped
+from .report import Check, Fact, Json, Prose, Report, Result, Section, TextTable, stamped
 from .requirements import is_numbered
-from .wording import first_of
+from .wide_noise import WideNoise, is_too_large
+from .wording import first_of, listed
 
 __all__ = ["Checks", "check", "pathologies"]
 
@@ -38,6 +39,12 @@ class Checks(dict[str, CheckResult], Check, Result):
         """The largest violation that was ignored."""
         return max(result.tolerance for result in self.values())
 
+    def _headline(self) -> str:
+        failing = [code for code, result in self.items() if not result.holds]
+        return f"{len(self) - len(failing)} of {len(self)} properties hold" + (
+            f", not {listed(failing)}" if failing else ""
+        )
+
     def to_json(self) -> dict[str, Json]:
         """Return the results as plain JSON values, by code."""
         properties = {code: result.to_json() for code, result in self.items()}
@@ -55,12 +62,12 @@ class Checks(dict[str, CheckResult], Check, Result):
             (Section(parts=(self.table(), Prose(how))),),
         )
 
-    def table(self) -> Table:
+    def table(self) -> TextTable:
         """Return a table: code, name, whether it holds, and where it fails worst."""
         cells = (
             (code, r.name, "yes" if r.holds else "NO", "" if r.holds else r.where or "") for code, r in self.items()
         )
-        return Table(("", "property", "holds", "where it fails worst"), tuple(cells), strong=(2,))
+        return TextTable(("", "property", "holds", "where it fails worst"), tuple(cells), strong=(2,))
 
 
 def check(
@@ -96,7 +103,10 @@ def check(
     >>> check([["2/3", "1/3"], ["1/3", "2/3"]], "F+bias<=1/2")["bias<=1/2"].holds
     True
     """
-    channel = Channel.of(mechanism).refuse_if_large()
+    channel = Channel.of(mechanism)
+    noise = WideNoise.of(channel) if is_too_large(channel) else None
+    if noise is None:
+        channel.refuse_if_large()
     if tolerance is not None and not 0 <= tolerance < 1:
         raise InvalidInput.must_be("tolerance", "in [0, 1)", tolerance)
     if properties is None:
@@ -114,6 +124,8 @@ def check(
                     f"The properties that apply are {first_of(sensible)}.",
                     argument="properties",
                 )
+    if noise is not None:
+        return Checks({p.code: noise.examine(p, channel, tolerance) for p in selected})
     return Checks({p.code: p.examine(channel, tolerance) for p in selected})
 
 
@@ -127,6 +139,13 @@ def _find(item: object) -> Any:
 
 def pathologies(mechanism: object, *, tolerance: float | None = None) -> Checks:
     """Check that the mechanism is free of the flaws of [C] figure 1: reports that never occur (gaps), and spikes.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    tolerance
+        Maximum violation that is ignored, as for :func:`discreet.check`.
 
     Examples
     --------

@@ -36,6 +36,7 @@ a value is not a count in 0..10. Give values in that range, or build for a large
 from __future__ import annotations
 
 import re
+import warnings
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 if TYPE_CHECKING:
@@ -157,6 +158,11 @@ def in_python(text: str) -> str:
     'leave error=... out'
     """
     return write_mentions(text, lambda mention: mention.python)
+
+
+def warn_renamed(former: str, name: str, stacklevel: int = 3) -> None:
+    """Warn that a public name has changed; the default ``stacklevel`` is for the caller of the function that warns."""
+    warnings.warn(f"{former} is now {name}; the next version removes {former}.", DeprecationWarning, stacklevel)
 
 
 #: The call that gives unbounded noise a range.

@@ -43,6 +43,11 @@ from .strict_json import read_json
 def load(path: str | Path) -> Mechanism:
     """Read a mechanism from a file, rebuild it, and have the judge check its claim.
 
+    Parameters
+    ----------
+    path
+        A mechanism file (JSON), as :meth:`Mechanism.save` writes it.
+
     Raises
     ------
     UnreadableFile

@@ -11,6 +11,7 @@ loss               value for truth i and report j     in words
 ``beyond(d)``      1 if \\|i - j\\| > d, else 0         off by more than d (``"L0_d"`` in [C])
 ``power(p)``       \\|i - j\\|^p                        L0, L1 and L2 are p = 0, 1 and 2
 ``matrix(L)``      L[i, j]                            any losses, one row per truth
+``function(f)``    f(truth, report)                   any losses, from a function of two values
 =================  =================================  ==============================================
 
 On a grid \\|i - j\\| is the distance between centres; on labels it is 0 or 1. Values are exact fractions wherever the
@@ -28,17 +29,23 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from .errors import ON_A_RANGE, InvalidInput, Unsupported, WrongType, meant
+from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported, WrongType, meant
 from .exact.arrays import Array, FloatArray, IntArray
 from .exact.rationals import Number, as_fraction
+from .exact.tables import refuse_large
 from .spaces import Counts, Integers, Space
 
-__all__ = ["L0", "L1", "L2", "Loss", "beyond", "matrix", "power", "resolve", "squared_distances"]
+__all__ = ["L0", "L1", "L2", "Loss", "beyond", "function", "matrix", "power", "resolve", "squared_distances"]
+
+#: The loss of a true and a reported value, as a number.
+LossFunction: TypeAlias = Callable[[Any, Any], object]
 
 
 class Loss(ABC):
@@ -80,6 +87,14 @@ class Loss(ABC):
 
         A value is a Fraction if the loss is rational there, and a float otherwise.
         """
+
+    def by_distance(self, n: int) -> list[Fraction | float] | None:
+        """Return the loss at the distances 0..n between counts; None if it depends on more than the distance."""
+        return None
+
+    def on(self, inputs: Space, outputs: Space) -> Loss:
+        """Return the loss for these true and reported values: itself, if it is the same for all."""
+        return self
 
     def of(self, inputs: Space, outputs: Space) -> FloatArray:
         """Return the matrix of losses, as floats: one row per truth, one column per report."""
@@ -147,6 +162,9 @@ class _DistanceLoss(Loss):
     @abstractmethod
     def at(self, unit: Fraction, k: int) -> Fraction | float:
         """Return the loss at the distance ``unit * sqrt(k)``."""
+
+    def by_distance(self, n: int) -> list[Fraction | float] | None:
+        return [self.at(Fraction(1), d * d) for d in range(n + 1)]
 
     def exact(self, i: int, j: int, space: Space | None = None) -> Fraction:
         values = Integers() if space is None else space
@@ -222,10 +240,12 @@ class _MatrixLoss(Loss):
     """A loss from a matrix."""
 
     values: Array = field(repr=False)
+    #: Its name: that of the function it was made from, if it was.
+    title: str = "matrix"
 
     @property
     def name(self) -> str:
-        return "matrix"
+        return self.title
 
     @property
     def sentence(self) -> str:
@@ -268,6 +288,60 @@ class _MatrixLoss(Loss):
     def of(self, inputs: Space, outputs: Space) -> FloatArray:
         self._fits(inputs, outputs)
         return self.values.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _FunctionLoss(Loss):
+    """Losses as a function of the true and the reported value. What it is like shows on values only (:meth:`on`)."""
+
+    function: LossFunction = field(repr=False)
+    title: str
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+    @property
+    def sentence(self) -> str:
+        return f"the function {self.title} of the true and the reported value"
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    @property
+    def nondecreasing(self) -> bool:
+        return False
+
+    def exact(self, i: int, j: int, space: Space | None = None) -> Fraction:
+        values = Integers() if space is None else space
+        return as_fraction(self._at(values.value(i), values.value(j)), "a loss")
+
+    def _at(self, truth: object, report: object) -> int | float | Fraction:
+        loss = self.function(truth, report)
+        if isinstance(loss, bool | np.bool_):
+            return int(loss)
+        if not isinstance(loss, int | float | Fraction | np.integer | np.floating) or not math.isfinite(loss):
+            raise WrongType.must_be(
+                "loss", "a function that returns a finite number for every truth and report", InWords(f"{loss!r}")
+            )
+        return loss.item() if isinstance(loss, np.generic) else loss
+
+    def on(self, inputs: Space, outputs: Space) -> Loss:
+        if inputs.size is None or outputs.size is None:
+            raise Unsupported(
+                "a function of values needs finitely many of them; these have no end.", f"Use {ON_A_RANGE} first."
+            )
+        refuse_large(inputs.size, outputs.size)
+        reports = [outputs.value(j) for j in range(outputs.size)]
+        table = [[self._at(inputs.value(i), report) for report in reports] for i in range(inputs.size)]
+        return _MatrixLoss(_as_matrix(table), self.title)
+
+    def levels(self, inputs: Space, outputs: Space) -> tuple[tuple[Fraction | float, ...], IntArray]:
+        return self.on(inputs, outputs).levels(inputs, outputs)
+
+    def of(self, inputs: Space, outputs: Space) -> FloatArray:
+        return self.on(inputs, outputs).of(inputs, outputs)
 
 
 # ------------------------------------------------------------------------------------------------ building losses
@@ -328,6 +402,10 @@ def matrix(losses: object) -> Loss:
     >>> late.exact(2, 0), late.symmetric
     (Fraction(5, 1), False)
     """
+    return _MatrixLoss(_as_matrix(losses))
+
+
+def _as_matrix(losses: object) -> Array:
     if isinstance(losses, np.ma.MaskedArray):
         raise WrongType("a matrix of losses must not be masked.", "Fill in the missing losses.", argument="losses")
     try:
@@ -351,11 +429,32 @@ def matrix(losses: object) -> Loss:
             f"losses must be finite numbers; the loss of truth {i}, report {j} is {values[i, j]}.", argument="losses"
         )
     values.flags.writeable = False
-    return _MatrixLoss(values)
+    return values
+
+
+def function(loss: LossFunction, name: str | None = None) -> Loss:
+    """Return any loss from a function of the true and the reported value.
+
+    Parameters
+    ----------
+    loss
+        A function ``loss(truth, report)`` of two values (counts, labels, cells), which returns a number: exactly an
+        integer or a Fraction, otherwise a float.
+    name
+        Its name in tables; by default that of the function.
+
+    Examples
+    --------
+    >>> too_low = function(lambda truth, report: max(0, truth - report), "too low")
+    >>> too_low.name, too_low.exact(3, 1), too_low.exact(1, 3)
+    ('too low', Fraction(2, 1), Fraction(0, 1))
+    """
+    title = name or str(getattr(loss, "__name__", type(loss).__name__))
+    return _FunctionLoss(loss, "loss" if title == "<lambda>" else title)
 
 
 def resolve(loss: object) -> Loss:
-    """Return the loss from a Loss, a name ("L0", "L1", "L2", "L3", "L0_1" for beyond(1)), or a matrix of losses.
+    """Return the loss from a Loss, a name ("L0", "L1", "L2", "L3", "L0_1" for beyond(1)), a matrix or a function.
 
     Examples
     --------
@@ -371,9 +470,7 @@ def resolve(loss: object) -> Loss:
     elif isinstance(loss, np.ndarray | list | tuple):
         return matrix(loss)
     elif callable(loss):
-        raise WrongType.must_be(
-            "loss", "a name or a loss, not a function", loss, "Fill a matrix with it and give losses.matrix(L)."
-        )
+        return function(loss)
     raise InvalidInput(
         f"{loss!r} is not a loss.",
         "Give 'L0' (wrong or not), 'L1' (absolute error), 'L2' (squared error), 'L0_1' (off by more than 1), 'L3' "

@@ -22,18 +22,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported, WrongType
-from .exact.arrays import FloatArray, as_floats
+from .exact.arrays import Array, FloatArray, as_floats
 from .exact.base import Kernel
-from .exact.bits import Bits, SecureBits, SeededBits
-from .exact.integers import is_integer
+from .exact.bits import Bits, SecureBits, seeded_bits
+from .exact.integers import is_integer, positive_integer
 from .exact.kernels import Noise
 from .exact.products.kernel import Product
 from .exact.rationals import claimed, text_up
 from .exact.sampling import DRAWS_PER_CHUNK, Sampler
+from .lists import is_list, read_list
 from .privacy.certificate import Certificate, certify, certify_at
 from .privacy.notions import BETWEEN
 from .privacy.verify import verify
-from .report import Fact, Json, Picture, Report, Result, Section, Terms
+from .report import MAX_REPR, Fact, Json, Picture, Report, Result, Section, Terms, one_line
 from .spaces import Counts, Integers, ProductSpace, Space, completed, space_from
 
 _SECURE = SecureBits()
@@ -184,12 +185,32 @@ class Mechanism(Result):
             return self.outputs.value(self._sampler.draw_one(self.inputs.index(x), _SECURE))
         return self._draw(x, _SECURE)
 
-    def simulate(self, x: object, *, seed: int) -> Any:
-        """Draw as :meth:`release`, from a seed, for experiments. A seed gives the same reports everywhere."""
-        return self._draw(x, SeededBits(seed))
+    def simulate(self, x: object, *, seed: int | np.random.Generator, size: int | tuple[int, ...] | None = None) -> Any:
+        """Draw as :meth:`release`, from a seed, for experiments.
 
-    def _draw(self, x: object, bits: Bits) -> Any:
+        Parameters
+        ----------
+        x
+            One true value, or many, as for :meth:`release`.
+        seed
+            A whole number: the same seed gives the same reports everywhere. Or a generator of NumPy, from which each
+            call takes a seed of its own.
+        size
+            The shape of the reports, to which the true values are broadcast; by default that of ``x``.
+
+        Examples
+        --------
+        >>> import discreet as dc, numpy as np
+        >>> m = dc.geometric(10, epsilon=1)
+        >>> m.simulate(5, seed=np.random.default_rng(1), size=(2, 3)).shape
+        (2, 3)
+        """
+        return self._draw(x, seeded_bits(seed), size)
+
+    def _draw(self, x: object, bits: Bits, size: int | tuple[int, ...] | None = None) -> Any:
         indices = self.inputs.indices(x)
+        if size is not None:
+            indices = _broadcast(indices, size)
         if indices.ndim == 0:
             return self.outputs.value(self._sampler.draw_one(int(indices), bits))
         truths = indices.reshape(-1)
@@ -333,7 +354,20 @@ class Mechanism(Result):
         words = ", ".join(f"{name}={_brief(value, name)}" for name, value in self.parameters.items())
         words = ", ".join(one.family for one in self.factors) or words
         delta = f", delta {text_up(self.certificate.delta, 4)}" if self.certificate.delta else ""
-        return f"<{self.family}({words}): {self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}{delta}>"
+        privacy = f"{self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}{delta}"
+        return f"<{self.family}({one_line(words, MAX_REPR)}): {privacy}>"
+
+
+def _broadcast(indices: Array, size: object) -> Array:
+    """Return the true values in the shape of the reports that are asked for."""
+    lengths = read_list(size, "size", "whole numbers") if is_list(size) else [size]
+    shape = tuple(positive_integer(length, "size", least=0) for length in lengths)
+    try:
+        return np.broadcast_to(indices, shape)
+    except ValueError:
+        raise InvalidInput.must_be(
+            "size", f"a shape to which values of shape {indices.shape} can be broadcast", size
+        ) from None
 
 
 def of_probabilities(subject: object) -> Picture:

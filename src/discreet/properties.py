@@ -31,6 +31,7 @@ from .errors import InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray, IntArray
 from .exact.integers import positive_integer
 from .exact.tables import Table
+from .lists import is_list
 from .report import Finding, Json
 from .wording import find_name, plain
 
@@ -202,7 +203,7 @@ class Property:
         places: tuple[tuple[int, int], ...] = ()
         if worst > 0:
             places = tuple(divmod(place, channel.shape[1]) for place in rows.places[row].tolist())
-        where = _in_words(rows, row, channel, places, worst) if places else None
+        where = violation_words(rows, row, channel, places, worst) if places else None
         violation = float(worst) if channel.decimal else worst
         return CheckResult(self.name, worst <= allowed, self.sentence, self.code, violation, where, places, allowed)
 
@@ -255,7 +256,7 @@ def _distinct(rows: Rows, table: Table, candidates: IntArray) -> IntArray:
     return candidates[np.unique(key, return_index=True)[1]]
 
 
-def _in_words(
+def violation_words(
     rows: Rows, row: int, channel: Channel, places: tuple[tuple[int, int], ...], worst: Fraction | float
 ) -> str:
     """Return both sides of a violated row in words, with enough digits to show the difference."""
@@ -263,7 +264,7 @@ def _in_words(
     left, right = ([(a, p) for a, p in zip(factors, places, strict=True) if a * sign > 0] for sign in (1, -1))
 
     def value(terms: list[tuple[int, tuple[int, int]]]) -> float:
-        return float(sum(abs(a) * channel.matrix[p] for a, p in terms))
+        return float(sum(abs(a) * channel.probability(p) for a, p in terms))
 
     def side(terms: list[tuple[int, tuple[int, int]]], digits: int) -> str:
         if len(terms) > 4:
@@ -374,7 +375,7 @@ def is_of_the_seven(prop: object) -> bool:
     >>> is_of_the_seven(PROPERTIES["WH"])
     True
     """
-    return any(prop is one for one in _SEVEN)
+    return any(prop == one for one in _SEVEN)
 
 
 # ------------------------------------------------------------------------------------------------ pathologies
@@ -445,7 +446,7 @@ def resolve(items: str | Property | Iterable[str | Property]) -> tuple[Property,
 def split_codes(items: object) -> list[Any]:
     """Return a list of the codes or objects: "WH+CM", "WH,CM" and "WH CM" are two codes."""
     if not isinstance(items, str):
-        return list(items) if isinstance(items, Iterable) else [items]
+        return list(items) if is_list(items) else [items]
     codes = {plain(code) for code in PROPERTIES}
     separate: list[Any] = []
     for part in re.split("[,;+]", items):

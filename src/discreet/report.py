@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
+from fractions import Fraction
 from functools import update_wrapper
 from importlib import import_module
 from pathlib import Path
@@ -28,6 +29,9 @@ Question = TypeVar("Question", bound=Callable[..., bool])
 
 #: Plain JSON values.
 Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
+
+#: Maximum length of a result's repr, in characters, without its class.
+MAX_REPR = 90
 
 #: Visibility of a section: everywhere; on pages; or on pages, folded until it is opened.
 Depth = Literal["everywhere", "pages", "folded"]
@@ -74,7 +78,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Cells of text.
 
     Attributes
@@ -91,6 +95,8 @@ class Table:
         Total number of rows, if not all are included.
     compact
         True if it is only as wide as its cells.
+    emphasised
+        Numbers of the rows whose strong columns are emphasised; None for all rows.
     over
         For a cross-table: the variable whose values are the columns after the first. Its cells have two lines, a figure
         and its error.
@@ -104,6 +110,7 @@ class Table:
     total: int | None = None
     compact: bool = False
     over: str = ""
+    emphasised: tuple[int, ...] | None = None
 
     @property
     def scale(self) -> tuple[float, float]:
@@ -139,7 +146,7 @@ class Code:
 
 
 #: A part of a section.
-Part = Prose | Bullets | Terms | Table | Picture | Code
+Part = Prose | Bullets | Terms | TextTable | Picture | Code
 
 
 @dataclass(frozen=True)
@@ -202,6 +209,16 @@ class Report:
         return self.text()
 
 
+def one_line(text: str, most: int) -> str:
+    """Return text as one line of at most so many characters.
+
+    >>> one_line("two\\nlines of words", 12)
+    'two lines...'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 3].rstrip()}..."
+
+
 class Result:
     """The interface of every result."""
 
@@ -216,6 +233,27 @@ class Result:
     def describe(self) -> str:
         """Return the report as text for a terminal."""
         return self.report().text()
+
+    def __init_subclass__(cls) -> None:
+        """Give the class a short repr, if none of its classes has one: dataclasses would list everything."""
+        super().__init_subclass__()
+        if "__repr__" not in vars(cls):
+            shorter = (
+                vars(one)["__repr__"] for one in cls.__mro__ if issubclass(one, Result) and "__repr__" in vars(one)
+            )
+            cls.__repr__ = next(shorter)  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {one_line(self._headline(), MAX_REPR)}>"
+
+    def _headline(self) -> str:
+        """Return the result in a few words, quickly: by default its plain fields."""
+        fields: Mapping[str, Field[object]] = getattr(self, "__dataclass_fields__", {})
+        values = {name: getattr(self, name) for name, one in fields.items() if one.repr}
+        named = {name: value for name, value in values.items() if isinstance(value, str | int | float | Fraction)}
+        texts = {name: f"{value:.6g}" if isinstance(value, float) else str(value) for name, value in named.items()}
+        words = ", ".join(f"{name} = {text}" for name, text in texts.items() if text)
+        return words or next((repr(value) for value in values.values() if isinstance(value, Result)), "")
 
     def _repr_html_(self) -> str:
         return self.report().html()
@@ -357,6 +395,9 @@ class Refusal(Result):
         """Return the kind of error, its argument in Python, and the error as for a field of a form."""
         parts = {"kind": type(self.problem).__name__, "argument": self.problem.argument}
         return stamped("error", 1, {**parts, **self.problem.form_field(self.write)})
+
+    def _headline(self) -> str:
+        return str(self.problem)
 
     def report(self) -> Report:
         """Return the message, and its parts where they are known."""

@@ -32,10 +32,11 @@ from typing import Any
 import numpy as np
 
 from . import properties
-from .errors import InvalidInput, InWords, arg
+from .errors import InvalidInput, InWords, WrongType, arg
 from .exact.arrays import IntArray
 from .exact.integers import is_integer
 from .exact.rationals import Number, as_fraction
+from .lists import read_list
 from .properties import Property, Rows
 
 __all__ = ["REQUIREMENTS", "bias", "mean_squared_error", "resolve", "steps", "support", "truth", "zeros"]
@@ -64,6 +65,19 @@ def _every_truth(truths: int, reports: int) -> tuple[IntArray, IntArray]:
     return places, np.arange(reports)[None, :] - np.arange(truths)[:, None]
 
 
+@dataclass(frozen=True)
+class _BiasRows:
+    """The rows of a bounded bias; an object and not a closure, so that it can be pickled."""
+
+    limit: Fraction
+
+    def __call__(self, truths: int, reports: int) -> Rows:
+        places, above = _every_truth(truths, reports)
+        if self.limit == 0:
+            return Rows(places, above, "==")
+        return Rows(np.concatenate([places, places]), np.concatenate([above, -above]), ">=", -self.limit)
+
+
 def bias(most: Number) -> Property:
     """Require a mean error of at most ``most`` in size, for every truth: ``|sum_j (j - i) P[i, j]| <= most``.
 
@@ -74,14 +88,19 @@ def bias(most: Number) -> Property:
     """
     limit = _nonnegative(most, "the largest bias")
 
-    def build(truths: int, reports: int) -> Rows:
-        places, above = _every_truth(truths, reports)
-        if limit == 0:
-            return Rows(places, above, "==")
-        return Rows(np.concatenate([places, places]), np.concatenate([above, -above]), ">=", -limit)
-
     sentence = f"The mean error of every truth is at most {limit}, either way."
-    return Property(f"bias<={limit}", "bias", sentence, "zero bias: [S] P3", build, ordered=True)
+    return Property(f"bias<={limit}", "bias", sentence, "zero bias: [S] P3", _BiasRows(limit), ordered=True)
+
+
+@dataclass(frozen=True)
+class _SquaredErrorRows:
+    """The rows of a bounded mean squared error."""
+
+    limit: Fraction
+
+    def __call__(self, truths: int, reports: int) -> Rows:
+        places, above = _every_truth(truths, reports)
+        return Rows(places, -(above**2), ">=", -self.limit)
 
 
 def mean_squared_error(most: Number) -> Property:
@@ -94,14 +113,28 @@ def mean_squared_error(most: Number) -> Property:
     """
     limit = _nonnegative(most, "the largest mean squared error")
 
-    def build(truths: int, reports: int) -> Rows:
-        places, above = _every_truth(truths, reports)
-        return Rows(places, -(above**2), ">=", -limit)
-
     sentence = f"The mean squared error of every truth is at most {limit}."
     return Property(
-        f"mse<={limit}", "mean squared error", sentence, "variance of the noise: [S] section IV", build, ordered=True
+        f"mse<={limit}",
+        "mean squared error",
+        sentence,
+        "variance of the noise: [S] section IV",
+        _SquaredErrorRows(limit),
+        ordered=True,
     )
+
+
+@dataclass(frozen=True)
+class _SupportRows:
+    """The rows of a bounded error."""
+
+    reach: int
+
+    def __call__(self, truths: int, reports: int) -> Rows:
+        places, above = _every_truth(truths, reports)
+        far = places[np.abs(above) > self.reach][:, None]
+        # if every report is near enough, rows that always hold: a table of rows is never empty
+        return Rows(far, _ALONE, "==") if len(far) else Rows(places[[0, -1], [0, -1]][:, None], _ALONE, ">=")
 
 
 def support(within: int) -> Property:
@@ -118,14 +151,22 @@ def support(within: int) -> Property:
         raise InvalidInput.must_be("the largest error", "a whole number, 0 or more", within)
     reach = int(within)
 
-    def build(truths: int, reports: int) -> Rows:
-        places, above = _every_truth(truths, reports)
-        far = places[np.abs(above) > reach][:, None]
-        # if every report is near enough, rows that always hold: a table of rows is never empty
-        return Rows(far, _ALONE, "==") if len(far) else Rows(places[[0, -1], [0, -1]][:, None], _ALONE, ">=")
-
     sentence = f"No report is further than {reach} from the truth."
-    return Property(f"support<={reach}", "support", sentence, "bounded noise: [S] P1", build, ordered=True)
+    return Property(
+        f"support<={reach}", "support", sentence, "bounded noise: [S] P1", _SupportRows(reach), ordered=True
+    )
+
+
+@dataclass(frozen=True)
+class _TruthRows:
+    """The rows of a probability of truth."""
+
+    share: Fraction
+    exactly: bool
+
+    def __call__(self, truths: int, reports: int) -> Rows:
+        diagonal = (np.arange(truths) * (reports + 1))[:, None]
+        return Rows(diagonal, _ALONE, "==" if self.exactly else ">=", self.share)
 
 
 def truth(at_least: Number | None = None, *, exactly: Number | None = None) -> Property:
@@ -142,13 +183,24 @@ def truth(at_least: Number | None = None, *, exactly: Number | None = None) -> P
     if not 0 <= share <= 1:
         raise InvalidInput.must_be("a probability of truth", "between 0 and 1", InWords(share))
 
-    def build(truths: int, reports: int) -> Rows:
-        diagonal = (np.arange(truths) * (reports + 1))[:, None]
-        return Rows(diagonal, _ALONE, ">=" if exactly is None else "==", share)
-
     how, mark = ("at least", ">=") if exactly is None else ("exactly", "=")
     sentence = f"Every truth is reported truly with probability {how} {share}."
-    return Property(f"truth{mark}{share}", "probability of truth", sentence, "[S] P2", build)
+    return Property(
+        f"truth{mark}{share}", "probability of truth", sentence, "[S] P2", _TruthRows(share, exactly is not None)
+    )
+
+
+@dataclass(frozen=True)
+class _StepRows:
+    """The rows of similar neighbouring reports."""
+
+    least: Fraction
+
+    def __call__(self, truths: int, reports: int) -> Rows:
+        places, _ = _every_truth(truths, reports)
+        pairs = np.stack([places[:, :-1].ravel(), places[:, 1:].ravel()], axis=1)
+        both = np.concatenate([pairs, pairs[:, ::-1]])
+        return Rows(both, np.array([self.least.denominator, -self.least.numerator]), ">=")
 
 
 def steps(ratio: Number) -> Property:
@@ -165,14 +217,25 @@ def steps(ratio: Number) -> Property:
     if not 0 < least <= 1:
         raise InvalidInput.must_be("the least ratio between neighbouring reports", "in (0, 1]", ratio)
 
-    def build(truths: int, reports: int) -> Rows:
-        places, _ = _every_truth(truths, reports)
-        pairs = np.stack([places[:, :-1].ravel(), places[:, 1:].ravel()], axis=1)
-        both = np.concatenate([pairs, pairs[:, ::-1]])
-        return Rows(both, np.array([least.denominator, -least.numerator]), ">=")
-
     sentence = f"Of two neighbouring reports neither is more than {1 / least} times as likely as the other."
-    return Property(f"steps>={least}", "alike steps", sentence, "column DP: [C] section VI", build, ordered=True)
+    return Property(
+        f"steps>={least}", "alike steps", sentence, "column DP: [C] section VI", _StepRows(least), ordered=True
+    )
+
+
+@dataclass(frozen=True)
+class _ZeroRows:
+    """The rows of structural zeros."""
+
+    pairs: tuple[tuple[int, int], ...]
+
+    def __call__(self, truths: int, reports: int) -> Rows:
+        outside = next(((i, j) for i, j in self.pairs if i >= truths or j >= reports), None)
+        if outside is not None:
+            raise InvalidInput(
+                f"the structural zero {outside} lies outside the counts 0..{reports - 1}.", argument="places"
+            )
+        return Rows(np.array([[i * reports + j] for i, j in self.pairs]), _ALONE, "==")
 
 
 def zeros(places: Iterable[tuple[int, int]]) -> Property:
@@ -183,23 +246,24 @@ def zeros(places: Iterable[tuple[int, int]]) -> Property:
     >>> zeros([(0, 4), (4, 0)]).code
     'zeros[0-4 4-0]'
     """
-    pairs = sorted({(int(i), int(j)) for i, j in places})
+    pairs = tuple(sorted({_read_pair(place) for place in read_list(places, "places", "pairs (truth, report)")}))
     if not pairs or min(min(pair) for pair in pairs) < 0:
         raise InvalidInput(
             "structural zeros are pairs (truth, report) of counts, at least one; got none, or negative ones.",
             argument="places",
         )
 
-    def build(truths: int, reports: int) -> Rows:
-        outside = next(((i, j) for i, j in pairs if i >= truths or j >= reports), None)
-        if outside is not None:
-            raise InvalidInput(
-                f"the structural zero {outside} lies outside the counts 0..{reports - 1}.", argument="places"
-            )
-        return Rows(np.array([[i * reports + j] for i, j in pairs]), _ALONE, "==")
-
     code = f"zeros[{' '.join(f'{i}-{j}' for i, j in pairs)}]"
-    return Property(code, "structural zeros", f"{len(pairs)} given pairs of truth and report never happen.", "", build)
+    return Property(
+        code, "structural zeros", f"{len(pairs)} given pairs of truth and report never happen.", "", _ZeroRows(pairs)
+    )
+
+
+def _read_pair(place: object) -> tuple[int, int]:
+    pair = read_list(place, "a structural zero", "two counts (truth, report)", "places")
+    if len(pair) != 2 or not all(is_integer(number) for number in pair):
+        raise WrongType.must_be("a structural zero", "a pair of counts (truth, report)", place, argument="places")
+    return int(pair[0]), int(pair[1])
 
 
 @dataclass(frozen=True)
@@ -250,7 +314,7 @@ def _one(item: Any) -> Property:
     if match is None:
         places = _ZEROS.fullmatch(item) if isinstance(item, str) else None
         if places is not None:
-            return zeros(tuple(map(int, pair.split("-"))) for pair in places[1].split())  # type: ignore[misc]
+            return zeros([(int(i), int(j)) for i, j in (pair.split("-") for pair in places[1].split())])
         return properties.resolve([item])[0]
     form = REQUIREMENTS.get((match[1].lower(), match[2]))
     if form is None:

@@ -29,6 +29,7 @@ from .exact.arrays import Array, FloatArray, as_floats
 from .exact.rationals import Number, as_fraction
 from .losses import Loss
 from .spaces import Space, completed, is_space
+from .wide_noise import WideNoise, is_too_large
 
 __all__ = ["bias", "cost", "expected_loss", "kantorovich", "probability_of_truth", "tail", "variance"]
 
@@ -145,7 +146,11 @@ def expected_loss(mechanism: object, loss: object = "L0", *, exact: bool = False
     >>> expected_loss([[0.75, 0.25], [0.5, 0.5]], "L1").tolist()
     [0.25, 0.5]
     """
-    channel, loss_object = Channel.of(mechanism).refuse_if_large(), losses.resolve(loss)
+    channel, loss_object = Channel.of(mechanism), losses.resolve(loss)
+    noise = WideNoise.of(channel) if is_too_large(channel) and not exact else None
+    if noise is not None:
+        return noise.losses_by_truth(loss_object)
+    channel.refuse_if_large()
     if not exact:
         rows: FloatArray = np.einsum("ij,ij->i", loss_object.of(channel.inputs, channel.outputs), channel.matrix)
         return rows
@@ -205,7 +210,10 @@ def cost(
     >>> cost([[0.75, 0.25], [0.25, 0.75]])
     0.25
     """
-    channel, loss_object = Channel.of(mechanism).refuse_if_large(), losses.resolve(loss)
+    channel, loss_object = Channel.of(mechanism), losses.resolve(loss)
+    noise = WideNoise.of(channel) if is_too_large(channel) else None
+    if noise is None:
+        channel.refuse_if_large()
     truths, reports = channel.shape
     factor = Fraction(1)
     if rescaled:
@@ -221,6 +229,10 @@ def cost(
             "the worst case over all truths needs no prior.",
             f"Give either {arg('prior')} or {arg('worst_case', True)}.",
         )
+    if exact and noise is not None:
+        if worst_case:
+            return factor * noise.worst_loss(loss_object)
+        return factor * noise.mean_loss(loss_object, None if _is_uniform(prior) else read_exact_prior(prior, truths))
     if worst_case:
         worst = max(expected_loss(channel, loss_object, exact=exact))
         return factor * worst if isinstance(worst, Fraction) else float(factor) * float(worst)
@@ -243,6 +255,15 @@ def cost(
 def tail(mechanism: object, d: Number, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
     """Return P(\\|report - truth\\| > d) for each true value.
 
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    d
+        The largest error that is not counted, 0 or more; on a grid in the unit of its cells.
+    exact
+        Answer in Fractions.
+
     Examples
     --------
     >>> import discreet as dc
@@ -254,6 +275,13 @@ def tail(mechanism: object, d: Number, *, exact: bool = False) -> FloatArray | t
 
 def probability_of_truth(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
     """Return P(report = truth) for each true value: the diagonal of the matrix.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    exact
+        Answer in Fractions.
 
     Examples
     --------
@@ -306,6 +334,13 @@ def _errors(channel: Channel) -> Loss:
 def bias(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
     """Return the expected error E[report - truth] for each true value.
 
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    exact
+        Answer in Fractions.
+
     Examples
     --------
     >>> import discreet as dc
@@ -318,6 +353,13 @@ def bias(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fracti
 
 def variance(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
     """Return the variance of the report for each true value: E[(report - truth)^2] - bias^2.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    exact
+        Answer in Fractions.
 
     Examples
     --------

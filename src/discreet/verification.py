@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from .checking import Checks, check
-from .errors import DiscreetError, InvalidInput, arg, named
+from .errors import DiscreetError, InvalidInput, arg, named, warn_renamed
 from .exact.rationals import Number, text_up
 from .exact.tables import Table as Probabilities
 from .files import read_subject, subject_from_text
@@ -82,7 +81,7 @@ class FileVerdict(Verdict):
     @property
     def judged(self) -> ClaimVerdict | None:
         """Deprecated alias of ``claim_verdict``."""
-        warnings.warn("judged is now claim_verdict; the next version removes judged.", DeprecationWarning, 2)
+        warn_renamed("judged", "claim_verdict")
         return self.claim_verdict
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -137,3 +139,12 @@ def test_no_verb_is_without_such_a_test() -> None:
                 yield from verbs(one, (*words, name))
 
     assert sorted(verbs(get_command(app))) == sorted([*CALLS, *ASKING, "serve"])
+
+
+def test_the_package_is_the_program() -> None:
+    """``python -m discreet`` once said that a package cannot be run."""
+    done = subprocess.run(
+        [sys.executable, "-m", "discreet", "calibrate", "--family", "geometric", "-n", "4", "--truth", "0.5"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0 and "epsilon = 1.09861" in done.stdout

@@ -40,12 +40,20 @@ def test_columns_that_are_not_grouped_by_are_not_used(visits: dc.Dataset) -> Non
     assert visits.plan(by="site", domain={"site": [1, 2]}, **ASKED).overrides == ("domain of site",)
     with refused(InvalidInput, "domain", token="age"):
         visits.plan(by=["age"], **ASKED)
+    with refused(InvalidInput, "domain", token="dataset add-column ... visits.toml"):
+        visits.plan(by=["age"], **ASKED)
+    with refused(InvalidInput, "domain", token="add-column"):  # also where another column is declared
+        visits.plan(by=["site", "age"], **ASKED)
+    in_memory = dc.Dataset(name="visits", data=pd.DataFrame({"person": ["a"], "age": [3]}), unit="person")
+    with refused(InvalidInput, token="columns"):  # there is no file to add to
+        in_memory.plan(by=["age"], **ASKED)
     assert visits.plan(by=["age"], bands={"age": [20, 40, 70]}, **ASKED).cells == 2
 
 
 def test_a_plan_is_shown_with_the_ledgers_decision_and_then_released(visits: dc.Dataset, folder: Path) -> None:
     plan = visits.plan(SQL, **ASKED)
-    assert "would be paid" in repr(plan) and "visits.toml" in repr(plan) and "would be paid" in plan._repr_html_()
+    assert repr(plan).startswith("<BoundPlan: 6 counts of visits") and "\n" not in repr(plan)
+    assert "would be paid" in str(plan) and "visits.toml" in str(plan) and "would be paid" in plan._repr_html_()
     assert plan.preview().verdict == "paid" and plan.to_json()["declared_in"] == "visits.toml"
     released = plan.release(folder / "out")
     assert dc.verify_bundle(folder / "out", ledger=folder / "visits.ledger").holds
@@ -135,7 +143,7 @@ def test_a_data_set_is_saved_and_opened_again(folder: Path) -> None:
 def test_data_that_is_missing_is_planned_for_and_not_released(visits: dc.Dataset, folder: Path) -> None:
     (folder / "data" / "visits.csv").unlink()
     plan = visits.plan(SQL, **ASKED)
-    assert plan.cells == 6 and "not be checked" in repr(plan)
+    assert plan.cells == 6 and "not be checked" in str(plan)
     with refused(UnreadableFile, token="visits.csv"):
         plan.release()
     assert not visits.budget.spent.epsilon
@@ -158,3 +166,22 @@ def test_what_is_refused_binds_no_file(visits: dc.Dataset, monkeypatch: pytest.M
 
 def _without_room(*_: object) -> None:
     raise InvalidInput("there is no room.", argument="out")
+
+
+def test_a_condition_is_read_by_itself(visits: dc.Dataset) -> None:
+    """A remark once swallowed the GROUP BY behind it, and the refusal spoke of columns that are not grouped by."""
+    plain = visits.plan(by=["site"], where="age > 30", **ASKED)
+    for where in ("age > 30 -- adults", "age > 30 /* adults */", "(age > 30)", "age > 30 --\n"):
+        assert visits.plan(by=["site"], where=where, **ASKED).key == plain.key
+    assert visits.plan(by=["site"], where="health <> '--'", **ASKED).cells == 3
+    assert visits.plan(by=["site"], where="age > -1 AND health = 'a/b#c'", **ASKED).cells == 3
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["age > 30) OR (age < 5", "age > 30) GROUP BY (health", "age > 30; SELECT 1", "age >", "", "age > 30 LIMIT 5",
+     "age > 30) -- (", "age > 30 /*", 5],
+)  # fmt: skip
+def test_what_is_not_one_condition_is_refused(visits: dc.Dataset, where: object) -> None:
+    with refused(InvalidInput):
+        visits.plan(by=["site"], where=where, **ASKED)  # type: ignore[arg-type]

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.estimation import interior
-from discreet.estimation.model.models import Dense
+from discreet.estimation.model.models import DenseModel
 from discreet.estimation.model.problem import Group, Problem, read
 from discreet.estimation.solvers import banded
-from discreet.estimation.solvers.banded import LEFT_OUT, Banded
+from discreet.estimation.solvers.banded import LEFT_OUT, BandedModel
 from discreet.exact.kernels import Noise
 from discreet.exact.laws import Finite, Gaussian, GeometricTails, Law
 from support.battery import truth
 
 
-def dense(problem: Problem) -> Dense:
-    model = Dense(problem.block(), problem.counts / problem.people)
+def dense(problem: Problem) -> DenseModel:
+    model = DenseModel(problem.block(), problem.counts / problem.people)
     model.by_reports = False
     return model
 
@@ -63,7 +63,7 @@ def test_products_and_systems_are_those_of_the_whole_matrix(seed: int) -> None:
     rng = np.random.default_rng(seed)
     size = int(rng.integers(2, 150))
     problem = Problem(tuple(group(rng, size) for _ in range(rng.integers(1, 4))))
-    model, whole = Banded(problem), dense(problem)
+    model, whole = BandedModel(problem), dense(problem)
     p, v = rng.dirichlet(np.ones(size)), rng.random(len(whole.q))
     assert model.possible
     assert np.allclose(model.q, whole.q, rtol=1e-15)
@@ -81,7 +81,7 @@ def test_the_gap_is_that_of_the_whole_matrix_wherever_the_solver_is(seed: int) -
     rng = np.random.default_rng(seed)
     size = int(rng.integers(2, 150))
     problem = Problem((group(rng, size),))
-    model, whole = Banded(problem), dense(problem)
+    model, whole = BandedModel(problem), dense(problem)
     p = rng.dirichlet(np.full(size, 0.3)) + 1e-12
     assert interior.gap_of(model, p) == pytest.approx(interior.gap_of(whole, p), abs=1e-13, rel=1e-13)
 
@@ -95,7 +95,7 @@ def test_what_may_be_missing_from_the_gap_is_bounded_and_would_be_seen(
     m = dc.discrete_gaussian(sigma2=25)
     problem = read(None, m, m.simulate(rng.integers(0, 101, 2000), seed=2), dc.Counts(100))
     monkeypatch.setattr(banded, "LEFT_OUT", left_out)
-    model, whole = Banded(problem), dense(problem)
+    model, whole = BandedModel(problem), dense(problem)
     missing = []
     for concentration in (0.1, 1, 10, 1000):
         p = rng.dirichlet(np.full(101, concentration)) + 1e-9
@@ -147,7 +147,7 @@ def test_the_maximum_is_that_of_the_dense_model(seed: int) -> None:
     for name, problem in problems(60, seed):
         tolerance = interior.tolerance_for(problem.people)
         whole = dense(problem)
-        found, other = interior.solve(Banded(problem), tolerance), interior.solve(whole, tolerance)
+        found, other = interior.solve(BandedModel(problem), tolerance), interior.solve(whole, tolerance)
         assert found.gap <= tolerance and found.iterations <= 30, name
         assert interior.gap_of(whole, found.p) <= 1.001 * tolerance, name
         missing = whole.q @ np.log(whole.forward(other.p)) - whole.q @ np.log(whole.forward(found.p))
@@ -160,7 +160,7 @@ def test_profiles_with_costs_are_those_of_the_dense_model() -> None:
     problem = read(None, m, reports, dc.Counts(200))
     for t in (-0.009, 0.009):
         costs = np.asarray(1 + t * (np.arange(201) - 100.0), np.float64)
-        one, two = (interior.solve(model, 1e-10, costs) for model in (Banded(problem), dense(problem)))
+        one, two = (interior.solve(model, 1e-10, costs) for model in (BandedModel(problem), dense(problem)))
         assert max(one.gap, two.gap) <= 1e-10
         assert one.p @ np.arange(201) == pytest.approx(two.p @ np.arange(201), abs=1e-3)
 
@@ -171,7 +171,7 @@ def test_reports_that_are_hardly_possible_have_narrow_windows() -> None:
     for log10 in (200, 280):
         far = size - 1 + math.floor(math.sqrt(2 * sigma2 * (log10 - 1) * math.log(10)))
         problem = read({far: 1, 100: 500, 150: 400}, dc.discrete_gaussian(sigma2=sigma2), None, dc.Counts(size - 1))
-        model = Banded(problem)
+        model = BandedModel(problem)
         assert model.possible and model.width < 100
         assert interior.solve(model, 1e-8).gap <= 1e-8
 
@@ -196,7 +196,7 @@ def read_noise(n: int, sigma2: int, reports: list[int]) -> Problem:
 
 def test_it_is_chosen_where_it_is_faster() -> None:
     everywhere = list(range(500))
-    assert isinstance(banded.fitting(read_noise(499, 9, everywhere)), Banded)
+    assert isinstance(banded.fitting(read_noise(499, 9, everywhere)), BandedModel)
     assert banded.fitting(read_noise(499, 40**2, everywhere)) is None  # windows as wide as the range
     assert banded.fitting(read_noise(99, 1, everywhere[:100])) is None  # too few truths to pay
     assert banded.fitting(read_noise(499, 9, [5, 100, 300])) is None  # a system of three reports is smaller
@@ -213,7 +213,7 @@ def test_it_is_not_chosen_beyond_what_memory_and_patience_hold(monkeypatch: pyte
     problem = read_noise(499, 9, list(range(500)))
     model = banded.fitting(problem)
     assert model is not None
-    for limit, value in (("MOST_WORK", model.work), ("MOST_PLACES", model.places)):
+    for limit, value in (("MAX_STEP_WORK", model.work), ("MAX_DOUBLES", model.places)):
         with monkeypatch.context() as patch:
             patch.setattr(banded, limit, value - 1)
             assert banded.fitting(problem) is None

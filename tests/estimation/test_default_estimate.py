@@ -82,7 +82,7 @@ def covariance(size: int, kind: Kind, deviation: float) -> np.ndarray:
     inverse = 1 / values[1:]
     of_curve = deviation**2 * size * inverse / inverse.sum() + kind.single
     made = (vectors[:, 1:] * of_curve) @ vectors[:, 1:].T + np.full((size, size), 1 / size)
-    made[0, 0] += evidence.OF_ATOM * kind.atom
+    made[0, 0] += evidence.ATOM_VARIANCE * kind.atom
     return made
 
 
@@ -92,7 +92,7 @@ def test_the_climb_ends_at_the_maximum_of_the_posterior_with_laplaces_evidence(
     kind: Kind, deviation: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By slopes, steps in all directions and determinants of matrices that are written out."""
-    monkeypatch.setattr(evidence, "NEGLIGIBLE", 1e-12)
+    monkeypatch.setattr(evidence, "NEGLIGIBLE_VARIANCE", 1e-12)
     size, m = 12, dc.geometric(11, epsilon="0.5")
     counts = drawn(m, np.array([9, 5, 4, 3, 2, 2, 1, 1, 1, 1, 1, 1.0]), 3000, 1)
     reports = evidence._Reports(read(counts, m, None, None))
@@ -200,7 +200,7 @@ def test_what_was_chosen_and_why_is_the_first_note(made: Any, method: str, words
 
 
 def test_too_many_counts_are_not_smoothed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(automatic, "MOST_COUNTS", 20)
+    monkeypatch.setattr(automatic, "MAX_SMOOTHED_VALUES", 20)
     m = dc.geometric(30, epsilon=1)
     e = dc.estimate(reports=[3, 4, 4, 5], mechanism=m)
     assert e.method == "mle" and "would take long" in e.notes[0]
@@ -229,3 +229,27 @@ def test_the_same_reports_give_the_same_estimate() -> None:
     m = dc.geometric(30, epsilon="0.4")
     counts = drawn(m, normal(12, 4)[:31], 2000, 1)
     assert np.array_equal(dc.estimate(counts, m).distribution, dc.estimate(counts, m).distribution)
+
+
+# ------------------------------------------------------------------------------------------------ combs
+
+
+def combs(price: float | None, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Count the estimates of a binomial population by 12 small noisy surveys that are far off in total variation."""
+    truth = np.array([math.comb(100, k) * 0.2**k * 0.8 ** (100 - k) for k in range(101)])
+    m = dc.geometric(100, epsilon="0.1")
+    with monkeypatch.context() as patch:
+        if price is not None:
+            patch.setattr(Kind, "price", lambda kind, people: price if kind != Kind() else 0.0)
+        found = [evidence.smooth(read(drawn(m, truth, 1000, seed), m, None, None)).p for seed in range(12)]
+    return sum(np.abs(p - truth).sum() / 2 > 0.5 for p in found)
+
+
+def test_a_smooth_population_hardly_becomes_a_comb(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: single deviations at the price of 1 that they had make combs of the same surveys."""
+    assert combs(None, monkeypatch) <= 1 < 3 <= combs(1.0, monkeypatch)
+
+
+def test_the_price_of_single_deviations_is_that_of_a_parameter() -> None:
+    assert Kind().price(1000) == 0.0 and Kind(atom=True).price(10**6) == 1.0
+    assert Kind(3.0).price(1000) == pytest.approx(1 + math.log(1000) / 2) and Kind(3.0).price(1) == 1.0

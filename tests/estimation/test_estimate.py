@@ -191,7 +191,7 @@ def test_on_maps_momentum_is_as_good_as_plain_updates(people: int) -> None:
         counts = np.random.default_rng(seed).multinomial(people, m.forward(truth))
         likelihood = Likelihood(read(counts, m, None, None))
         with pytest.MonkeyPatch.context() as patch:
-            for k, search in enumerate((smoothing.MAPS, smoothing.PLAIN)):
+            for k, search in enumerate((smoothing.MAP_SEARCH, smoothing.PLAIN_SEARCH)):
                 patch.setattr(smoothing, "search_for", lambda _, search=search: search)
                 off[k, seed] = np.abs(smoothing.choose(likelihood, 0)[0].p - truth).sum() / 2
     assert off[0].mean() <= 1.05 * off[1].mean()

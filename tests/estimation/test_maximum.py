@@ -13,7 +13,7 @@ import discreet as dc
 from discreet.estimation import interior
 from discreet.estimation.algebra import NumericalFailure
 from discreet.estimation.model import problem
-from discreet.estimation.model.models import Dense, Geometric, Response
+from discreet.estimation.model.models import DenseModel, GeometricModel, ResponseModel
 from discreet.estimation.solvers import large, response
 from discreet.estimation.solvers.likelihood import Likelihood
 from support.battery import cases, structured_cases
@@ -68,7 +68,7 @@ def test_systems_that_lose_digits_are_solved_the_other_way(monkeypatch: pytest.M
     def fails(*_: object) -> None:
         raise NumericalFailure
 
-    monkeypatch.setattr(Dense, "_by_reports", fails)
+    monkeypatch.setattr(DenseModel, "_by_reports", fails)
     e = dc.estimate(counts, m, method="mle")
     assert e.converged and not e._likelihood.model.by_reports
     assert e.log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-3)
@@ -83,7 +83,7 @@ def test_the_gap_bounds_what_any_other_distribution_gains(seed: int) -> None:
     q = rng.dirichlet(np.ones(m))
     p, r = rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(n))
     gain = q @ np.log((r @ A) / (p @ A))
-    assert gain <= interior.gap_of(Dense(A, q), p) + 1e-12
+    assert gain <= interior.gap_of(DenseModel(A, q), p) + 1e-12
 
 
 def test_the_gap_notices_a_distribution_that_is_not_the_maximum() -> None:
@@ -103,7 +103,7 @@ def test_randomised_response_in_closed_form_is_the_interior_points_answer(k: int
     total = k - 1 + np.exp(epsilon)
     other, gain = 1 / total, np.expm1(epsilon) / total
     p = response.maximum(q, other / gain)
-    model = Response(other, gain, q)
+    model = ResponseModel(other, gain, q)
     assert interior.gap_of(model, p) <= 1e-10
     found = interior.solve(model, 1e-10)
     u, v = model.forward(p), model.forward(found.p)
@@ -137,7 +137,7 @@ def test_an_inverse_without_negatives_is_the_maximum() -> None:
 def test_the_banded_system_is_the_dense_one(n: int, epsilon: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     q = rng.dirichlet(np.ones(n))
-    model = Geometric(float(np.exp(-epsilon)), q)
+    model = GeometricModel(float(np.exp(-epsilon)), q)
     K = np.exp(-epsilon * np.abs(np.subtract.outer(np.arange(n), np.arange(n))))
     weights, slacks, b = rng.uniform(0.1, 10, n), np.exp(rng.uniform(-6, 6, n)), rng.normal(size=n)
     H = K @ np.diag(weights) @ K + np.diag(slacks)
@@ -151,7 +151,7 @@ def test_the_banded_system_is_the_dense_one(n: int, epsilon: float, seed: int) -
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30)])
 def test_both_sides_of_the_dense_system_solve_it(shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(1)
-    model = Dense(rng.dirichlet(np.ones(shape[1]), shape[0]), rng.dirichlet(np.ones(shape[1])))
+    model = DenseModel(rng.dirichlet(np.ones(shape[1]), shape[0]), rng.dirichlet(np.ones(shape[1])))
     A = model.A
     weights, slacks, b = rng.uniform(0.1, 10, shape[1]), rng.uniform(1e-3, 1e3, shape[0]), rng.normal(size=shape[0])
     dp, du = model.newton(weights, slacks)(b)
@@ -161,7 +161,7 @@ def test_both_sides_of_the_dense_system_solve_it(shape: tuple[int, int]) -> None
 
 def test_the_response_system_is_the_dense_one() -> None:
     rng = np.random.default_rng(2)
-    model = Response(0.05, 0.5, rng.dirichlet(np.ones(11)))
+    model = ResponseModel(0.05, 0.5, rng.dirichlet(np.ones(11)))
     weights, slacks, b = rng.uniform(0.1, 10, 11), rng.uniform(0.01, 100, 11), rng.normal(size=11)
     A = 0.05 + 0.5 * np.eye(11)
     dp, du = model.newton(weights, slacks)(b)
@@ -190,7 +190,7 @@ def test_the_large_solver_finds_the_dense_ones_maximum(border: str) -> None:
     counts = np.bincount(m.simulate(rng.choice(grid.size, 4000, p=rng.dirichlet(np.full(grid.size, 0.1))), seed=6),
                          minlength=grid.size)  # fmt: skip
     e = dc.estimate(counts, m, method="mle")
-    found = large.solve(large.Structured(e.problem), 1e-9)
+    found = large.solve(large.StructuredModel(e.problem), 1e-9)
     assert found.gap <= 1e-9
     assert gap_by_hand(counts, m.matrix, found.p) <= 2e-9
     assert np.allclose(found.p @ m.matrix, e.distribution @ m.matrix, atol=1e-5)
@@ -203,7 +203,7 @@ def test_the_large_solver_takes_costs_like_the_dense_one() -> None:
     likelihood = Likelihood(problem.read(counts, m, None, None))
     costs = 1 + 0.01 * (np.arange(61) - 30)
     dense = likelihood.maximise(costs)
-    model = large.Structured(likelihood.problem)
+    model = large.StructuredModel(likelihood.problem)
     for start in (None, likelihood.maximum().p):
         found = large.solve(model, 1e-9, costs, start)
         assert found.gap <= 1e-9
@@ -216,7 +216,7 @@ def test_a_map_too_large_for_its_matrix_is_estimated() -> None:
     rng = np.random.default_rng(8)
     homes = grid.locate(*np.clip(rng.normal(2250, 600, (2, 20_000)), 0, 4499))
     e = dc.estimate(reports=m.simulate(homes, seed=9), mechanism=m, method="mle")
-    assert isinstance(e._likelihood.model, large.Structured)
+    assert isinstance(e._likelihood.model, large.StructuredModel)
     assert e.converged
     # the certificate holds of the exact products, whatever rows Newton's steps rounded
     counts = np.bincount(e.problem.groups[0].reports, e.problem.groups[0].counts, minlength=grid.size)

@@ -9,10 +9,10 @@ import pytest
 
 import discreet as dc
 from discreet.estimation import fit, interior
-from discreet.estimation.model.models import Dense
+from discreet.estimation.model.models import DenseModel
 from discreet.estimation.model.problem import read
 from discreet.estimation.solvers import gradients
-from discreet.estimation.solvers.large import Structured
+from discreet.estimation.solvers.large import StructuredModel
 from discreet.exact.projective import Projective
 from support.refusals import refused
 
@@ -34,8 +34,8 @@ def test_gradients_reach_the_maximum_that_interior_points_do(size: int, epsilon:
     problem = read(surveyed(m, zipf(size), 20_000, 1), m, None, None)
     A, shares = problem.block(), problem.counts / problem.people
     for costs in (np.ones(size), np.random.default_rng(2).uniform(0.9, 1.1, size)):
-        exact = interior.solve(Dense(A, shares), 1e-9, costs)
-        found = gradients.solve(Structured(problem), 1e-9, costs)
+        exact = interior.solve(DenseModel(A, shares), 1e-9, costs)
+        found = gradients.solve(StructuredModel(problem), 1e-9, costs)
         assert max(exact.gap, found.gap) <= 1e-9
         slopes = A @ (shares / (found.p @ A)) / costs
         assert math.log(slopes.max() * (costs @ found.p)) == pytest.approx(found.gap, abs=1e-12)  # by the whole matrix
@@ -47,7 +47,7 @@ def test_gradients_reach_the_maximum_that_interior_points_do(size: int, epsilon:
 def test_many_values_are_estimated_with_a_certificate(epsilon: float) -> None:
     m = dc.projective_response(20_000, epsilon=epsilon)
     e = dc.estimate(surveyed(m, zipf(20_000), 200_000, 3), m, method="mle")
-    assert isinstance(e._likelihood.model, Structured) and e.converged and 'method "inverse"' in e.notes[0]
+    assert isinstance(e._likelihood.model, StructuredModel) and e.converged and 'method "inverse"' in e.notes[0]
     assert e.distribution.min() >= 0 and e.distribution.sum() == pytest.approx(1)
     assert e.interval(("cell", 0)).low < zipf(20_000)[0] < e.interval(("cell", 0)).high
     assert "P(" not in e.describe() and "20,000 true counts" in e.describe()
@@ -63,7 +63,7 @@ def test_the_likeliest_of_many_labels_have_intervals() -> None:
 
 
 def test_a_search_that_was_stopped_says_so_and_its_gap_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gradients, "MOST_STEPS", 2)
+    monkeypatch.setattr(gradients, "MAX_STEPS", 2)
     m = dc.projective_response(5000, epsilon=3)
     e = dc.estimate(surveyed(m, zipf(5000), 50_000, 3), m, method="mle")
     assert not e.converged and "was not reached" in e.notes[0] and "rare" in e.notes[1]

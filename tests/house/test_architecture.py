@@ -139,7 +139,7 @@ def every_import(for_types: bool = True) -> dict[str, frozenset[str]]:
 
 
 #: Rooms that the judge and the exact numbers may know.
-JUDGE = {"errors", "wording", "report", "exact", "spaces", "privacy"}
+JUDGE = {"errors", "wording", "lists", "report", "exact", "spaces", "privacy"}
 EXACT = {"errors", "exact"}
 
 
@@ -272,7 +272,8 @@ def test_a_settled_module_is_not_two_rooms() -> None:
 ANY = {
     "what somebody gives: arrays, data frames, lists, objects of their own": {
         "channels": 1, "checking": 2, "collect.client": 1, "collect.estimate_files": 2, "collect.readings": 7,
-        "comparison": 1, "engines.arrow.source": 3, "engines.arrow.tables": 20, "estimation.intervals.questions": 2,
+        "comparison.comparing": 2, "lists": 2, "losses": 2,
+        "engines.arrow.source": 3, "engines.arrow.tables": 20, "estimation.intervals.questions": 2,
         "estimation.groups": 7, "estimation.model.problem": 3, "estimation.model.reports": 3,
         "estimation.statistics": 1, "exact.integers": 2, "mechanisms.matrices": 7, "mechanisms.response": 1,
         "privacy.matrices": 6, "privacy.plan": 7, "properties": 6, "questions.declarations": 3,
@@ -299,9 +300,10 @@ ANY = {
         "engines.reference": 5, "estimation.algebra": 1, "estimation.solvers.large": 2, "exact.arrays": 1,
         "exact.bits": 5, "exact.inversion": 1, "exact.sampling": 9, "ledger.stores.postgres": 8,
         "optimise.lp.bounds": 2, "optimise.lp.highs": 9, "optimise.lp.program": 1, "optimise.lp.refinement": 6,
-        "optimise.lp.solver": 1, "pages.html": 2, "pages.pictures": 1, "release.outputs.excel": 4,
+        "optimise.lp.solver": 1, "pages.html": 2, "pages.pictures": 1, "release.outputs.workbook": 3,
         "release.bundle.frames": 4, "plots.chart": 6, "plots.counts": 4, "web.frame.rendering": 5, "plots.curves": 3,
-        "plots.reconstruction": 1, "release.levels.overlapping": 2, "sources.engine": 4,
+        "plots.reconstruction": 1, "tabular": 2, "estimation.result": 1,
+        "release.levels.overlapping": 2, "sources.engine": 4,
     },
     "options that are handed on, and rows of numbers that programs read": {
         "": 3, "cli.design": 10, "cli.estimate": 1, "cli.perturb": 2, "cli.main": 4, "cli.release": 2,
@@ -325,7 +327,7 @@ def test_any_stands_only_where_foreign_objects_come_in() -> None:
     uses = {name: facts(name).uses_of_any for name in MODULES}
     # name the type, or say above why not
     assert {name or "discreet": n for name, n in uses.items() if n > allowed.get(name, 0)} == {}
-    assert set(allowed) <= set(MODULES) and sum(allowed.values()) <= 431
+    assert set(allowed) <= set(MODULES) and sum(allowed.values()) <= 439
     assert uses_of_any(list(ast.walk(ast.parse("def f(x: Any, y: list[Any]) -> int: ...")))) == 2
 
 

@@ -151,7 +151,7 @@ ESTIMATOR = Change(
             ),
         ),
         "estimation/methods.py": (
-            ('"ibu", "inverse"]', '"ibu", "inverse", "clipped"]'),
+            ('"wavelet"]', '"wavelet", "clipped"]'),
             ("\nfrom .solvers.likelihood", "\nfrom .solvers.clipped import clipped\nfrom .solvers.likelihood"),
             (
                 '        "inverse": lambda:',
@@ -160,7 +160,7 @@ ESTIMATOR = Change(
             (
                 "\ndef _inverse(",
                 "\ndef _clipped(likelihood):\n    p = clipped(likelihood.inverse())\n    gap = likelihood.gap(p)\n"
-                '    return finish(likelihood, Solution(p, gap, ((likelihood.mean_log(p), gap),)), "clipped", ())\n'
+                '    return finish(likelihood, SolverResult(p, gap, ((likelihood.mean_log(p), gap),)), "clipped", ())\n'
                 "\n\ndef _inverse(",
             ),
         ),

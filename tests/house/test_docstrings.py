@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import itertools
 import pkgutil
 import re
 from collections.abc import Iterable
@@ -61,6 +62,47 @@ def test_every_public_name_is_in_the_reference() -> None:
     documented = {id(find(name)) for name in re.findall(r"(?:auto\w+|py:data):: discreet(?:_studies)?\.([\w.]+)", text)}
     assert [name for name in PUBLIC if id(find(name)) not in documented] == []
     assert id(doctest) not in documented and len(documented) > 100
+
+
+# ------------------------------------------------------------------------------------------------ parameters
+
+FUNCTIONS = {name: find(name) for name in [*dc.__all__, "study"] if inspect.isfunction(find(name))}
+
+
+def undescribed(function: Any) -> list[str]:
+    """Return the parameters of a function that have no entry in the Parameters section of its docstring."""
+    lines = iter((inspect.getdoc(function) or "").splitlines())
+    described: set[str] = set()
+    for line in lines:
+        if line == "Parameters":
+            next(lines)
+            for entry in itertools.takewhile(lambda one: not re.fullmatch("-{3,}", one), lines):
+                if re.match(r"\*{0,2}\w", entry):  # an entry is not indented, its text is
+                    described |= set(re.split(r",\s*", entry.replace("*", "")))
+    return [name for name in inspect.signature(function).parameters if name not in described]
+
+
+@every_case("name", FUNCTIONS)
+def test_every_parameter_of_a_public_function_is_described(name: str) -> None:
+    assert undescribed(FUNCTIONS[name]) == []
+
+
+def test_a_parameter_without_words_is_noticed() -> None:
+    def planted(a: int, b: int = 0) -> int:
+        """Return a sum.
+
+        Parameters
+        ----------
+        a
+            A number.
+
+        Examples
+        --------
+        b
+        """
+        return a + b
+
+    assert undescribed(planted) == ["b"] and undescribed(lambda x: x) == ["x"]
 
 
 # ------------------------------------------------------------------------------------------------ examples

@@ -176,7 +176,7 @@ def test_a_reviewed_request_file_gives_bands_totals_and_a_workbook(tmp_path: Pat
     workbook, parquet = tmp_path / "by_age.xlsx", tmp_path / "by_age.parquet"
     run("export", bundle, "--ledger", ledger, "--to", workbook, "--to", parquet)
     sheets = [list(sheet.iter_rows(values_only=True)) for sheet in openpyxl.load_workbook(workbook).worksheets]
-    heading, *lines = sheets[-1]
+    _, heading, *lines = sheets[1]
     counts = [row["count"] for row in rows]
     assert [line[heading.index("count")] for line in lines] == pytest.approx(counts)
     assert pq.read_table(parquet).column("count").to_pylist() == pytest.approx(counts)

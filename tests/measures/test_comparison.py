@@ -156,3 +156,40 @@ def test_others_are_compared_with_families_or_alone() -> None:
     assert [row.name for row in dc.compare(others=mine).rows] == ["mine"]
     with refused(InvalidInput):
         dc.compare(5, others=mine, families=["GM"], epsilon=1)
+
+
+def test_a_sweep_has_the_comparison_of_each_epsilon() -> None:
+    sweep = dc.compare(8, epsilons=[0.5, "2"], families=["GM", "EM"], loss="L1", prior=[1 / 9] * 9)
+    for epsilon in (0.5, "2"):
+        alone = dc.compare(8, epsilon=epsilon, families=["GM", "EM"], loss="L1", prior=[1 / 9] * 9)
+        assert sweep[epsilon].to_json() == alone.to_json()
+    text = sweep.describe()
+    assert "ε = 0.5" in text and "ε = 2" in text and "GM" in text
+    mine = dc.compare(1, epsilons=[1, 2], families=["GM"], others={"mine": [[0.75, 0.25], [0.25, 0.75]]})
+    assert [one["mine"].costs["L0"] for one in mine.comparisons] == [0.25, 0.25]
+
+
+def test_a_sweep_shows_a_bar_on_a_terminal_and_none_in_a_pipe(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dc.compare(4, epsilons=[0.5, 1], families=["GM"])
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # what is captured counts as a terminal
+    dc.compare(4, epsilons=[0.5, 1], families=["GM"], progress=True)
+    list(dc.design_each(3, epsilons=[0.5, 1], progress=True))
+    out, shown = capsys.readouterr()
+    assert out == "" and "comparisons" in shown and "designs" in shown
+
+
+def test_a_sweep_without_epsilons_to_choose_is_refused() -> None:
+    ready = {"mine": [[0.75, 0.25], [0.25, 0.75]]}
+    for arguments in (
+        {"n": ready, "epsilons": [1]},
+        {"n": 1, "families": ready, "epsilons": [1]},
+        {"n": 1, "epsilons": []},
+        {"n": 1, "epsilons": [1], "epsilon": 1},
+    ):
+        with refused(InvalidInput, "epsilons"):
+            dc.compare(**arguments)  # type: ignore[arg-type]
+    with refused(InvalidInput, token="3"):
+        dc.compare(1, epsilons=[1], families=["GM"])[3]

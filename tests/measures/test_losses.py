@@ -7,9 +7,11 @@ import sys
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import discreet as dc
 from discreet import losses
 from discreet.errors import InvalidInput, Unsupported, WrongType
 from discreet.spaces import Counts, Grid, Integers, Labels
@@ -142,7 +144,6 @@ def test_a_loss_matrix_is_a_copy():
         ("L-1", InvalidInput, Parts(argument="loss")),
         (3, InvalidInput, Parts(argument="loss")),
         (None, InvalidInput, Parts(argument="loss")),
-        (lambda i, j: 0, WrongType, Parts(argument="loss", token="losses.matrix")),
         ([[0, np.nan], [1, 0]], InvalidInput, Parts(argument="losses", token="truth 0")),
         ([[0, np.inf], [1, 0]], InvalidInput, Parts(argument="losses", token="finite")),
         ([0, 1], InvalidInput, Parts(argument="losses", token="shape")),
@@ -187,3 +188,45 @@ def test_importing_these_rooms_does_not_import_scipy_or_pot():
     code = "import sys, discreet.utility; print([m for m in ('scipy', 'ot') if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+# ------------------------------------------------------------------------------------------------ functions
+
+
+def too_low(truth, report):
+    return 5 * (truth - report) if report < truth else report - truth
+
+
+def test_a_function_is_the_matrix_of_its_values():
+    m = dc.explicit_fair(6, alpha="2/3")
+    table = [[too_low(i, j) for j in range(7)] for i in range(7)]
+    for exact in (False, True):
+        assert dc.cost(m, too_low, exact=exact) == dc.cost(m, losses.matrix(table), exact=exact)
+    assert dc.design(6, alpha="2/3", loss=too_low) == dc.design(6, alpha="2/3", loss=table)
+    assert dc.remap(m, too_low).guesses == dc.remap(m, table).guesses
+    compared = dc.compare(6, epsilon=1, families=["GM"], loss=[too_low, "L1"])["GM"]
+    assert list(compared.costs) == ["too_low", "L1"]
+
+
+def test_a_function_is_asked_about_values_not_places():
+    m = dc.randomized_response(["never", "often"], alpha="1/3")
+    missed = losses.function(lambda truth, report: truth == "often" and report == "never", "missed")
+    assert dc.cost(m, missed, exact=True) == Fraction(1, 8) and missed.name == "missed"
+    assert losses.resolve(lambda truth, report: 0).name == "loss"
+    counts = dc.from_matrix([[1, 0], [0, 1]])
+    assert dc.cost(counts, lambda truth, report: np.float64(truth + report)) == 1.0
+
+
+def test_the_shape_of_a_function_shows_on_values():
+    distance = losses.function(lambda truth, report: abs(truth - report))
+    assert distance.on(dc.Counts(3), dc.Counts(3)).nondecreasing and distance.on(dc.Counts(3), dc.Counts(3)).symmetric
+    assert not losses.function(too_low).on(dc.Counts(3), dc.Counts(3)).symmetric
+    assert dc.design(4, alpha="1/2", loss=lambda x, y: abs(x - y)) == dc.design(4, alpha="1/2", loss="L1")
+
+
+def test_a_function_that_returns_no_number_is_refused():
+    for wrong in ("far", None, float("nan"), float("inf"), [1]):
+        with refused(WrongType, "loss"):
+            dc.cost(dc.geometric(3, epsilon=1), lambda truth, report, wrong=wrong: wrong)
+    with pytest.raises(Unsupported):
+        losses.function(too_low).on(dc.Integers(), dc.Integers())

@@ -93,7 +93,7 @@ KINDS = [CheckResult, dc.Checks, Finding, BundleReport, LedgerReport, Derivabili
 def test_each_single_check_is_a_finding(tmp_path):
     """What has a name, an outcome and a sentence of its own; the others are reports of several."""
     HALF.save(tmp_path / "m.json")
-    claim = dc.verify(tmp_path / "m.json", epsilon=1).judged
+    claim = dc.verify(tmp_path / "m.json", epsilon=1).claim_verdict
     for finding in (claim, dc.check(HALF)["F"], dc.derivable(HALF), Finding("cost", None, "It is open.")):
         assert isinstance(finding, Finding) and finding.name and finding.sentence
         assert finding.mark == {True: "holds", False: "FAILS", None: "open"}[finding.holds]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import discreet as dc
-from discreet import requirements
-from discreet.errors import InvalidInput
+from discreet import properties, requirements
+from discreet.errors import InvalidInput, WrongType
 from discreet.properties import Property
 from support.grids import every_case
 from support.refusals import refused
@@ -74,3 +75,32 @@ def test_requirements_cite_the_properties_of_the_paper_by_their_names():
     }
     for requirement, place in cited.items():
         assert requirement.reference.endswith(f"[S] {place}")
+
+
+@every_case(
+    "prop",
+    [
+        dc.requirements.bias(2),
+        dc.requirements.mean_squared_error(4),
+        dc.requirements.support(3),
+        dc.requirements.truth("1/5"),
+        dc.requirements.truth(exactly="1/5"),
+        dc.requirements.steps("1/2"),
+        dc.requirements.zeros([(0, 4), (4, 0)]),
+        *dc.properties.PROPERTIES.values(),
+    ],
+)
+def test_a_requirement_can_be_sent_to_another_process_and_is_the_same_there(prop):
+    """Their rows were made by functions inside of functions, which cannot be pickled."""
+    again = pickle.loads(pickle.dumps(prop))
+    rows, rows_again = prop.rows(4), again.rows(4)
+    assert again == prop and np.array_equal(rows.places, rows_again.places) and rows.right == rows_again.right
+    assert properties.is_of_the_seven(again) == properties.is_of_the_seven(prop)
+    design = dc.design(4, alpha="9/10", properties=[again])
+    assert design == dc.design(4, alpha="9/10", properties=[prop])
+
+
+def test_a_structural_zero_is_a_pair_of_counts():
+    for wrong in ([(0, 1, 2)], ["01"], [5], [(0, 1.5)], [(True, 1)]):
+        with refused(WrongType, "places"):
+            requirements.zeros(wrong)

@@ -347,3 +347,15 @@ def test_reports_that_are_points_are_calibrated_to_what_they_have() -> None:
     for wrong in ({"share_variance": 0}, {"share_variance": 2, "prior": "uniform"}):
         with pytest.raises(InvalidInput):
             dc.calibrate("projective_response", 9, **wrong)
+
+
+def test_options_that_the_family_does_not_have_are_named():
+    """Python's own "geometric() got an unexpected keyword argument" named neither the target nor the options."""
+    with refused(WrongType, "mean_eror", token="mean_error"):
+        dc.calibrate("geometric", 4, mean_eror=1)
+    with refused(WrongType, "alpha"):
+        dc.calibrate("geometric", 4, truth="1/2", alpha="1/2")
+    with refused(WrongType, "boarder", token="border"):
+        dc.calibrate("planar_geometric", dc.Grid(2, 2, cell=10.0), distance=10, boarder="remap")
+    mine = dc.calibrate(lambda n, **options: dc.geometric(n, epsilon=options["epsilon"]), 4, truth="1/2", colour="red")
+    assert mine.epsilon == dc.calibrate("geometric", 4, truth="1/2").epsilon

@@ -246,6 +246,17 @@ def test_the_order_of_properties_does_not_matter_nor_does_the_road():
                 assert (one.kernel.codes == other.kernel.codes).all() and one.kernel.palette == other.kernel.palette
 
 
+def test_epsilons_can_be_swept_like_alphas():
+    epsilons = ["1/10", 0.5, 2]
+    chain = list(dc.design_each(6, epsilons=epsilons, loss="L1", properties="WH"))
+    assert chain == [dc.design(6, epsilon=e, loss="L1", properties="WH") for e in epsilons]
+    for wrong in ({}, {"alphas": ["1/2"], "epsilons": [1]}):
+        with refused(InvalidInput, "alphas"):
+            dc.design_each(6, **wrong)
+    with refused(InvalidInput, "epsilon"):  # at once, and not at the third design
+        dc.design_each(6, epsilons=[1, 2, -1])
+
+
 # ------------------------------------------------------------------------------------------------ further requirements
 
 

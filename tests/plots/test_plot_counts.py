@@ -211,3 +211,13 @@ def test_labels_have_room_in_a_wide_font() -> None:
     left = re.search(r'stroke-miterlimit="10" transform="translate\((\d+),', svg)
     assert left is not None
     assert int(left[1]) - 5 >= 6.5 * len("Dominican-Republic") + 5  # a letter of DejaVu Sans at 11 pixels: 6.4
+
+
+@pytest.mark.parametrize(("half_width", "visible"), [(3, False), (200, True)])
+def test_intervals_too_short_to_see_are_stated_in_figures(half_width: int, visible: bool) -> None:
+    rows = [
+        {"site": k, "count": 7000 - k, "low": 7000 - k - half_width, "high": 7000 - k + half_width, "status": "A"}
+        for k in range(1, 7)
+    ]
+    text = " ".join(plots.counts(rows, by=["site"]).spec["title"]["subtitle"])
+    assert (f"± {half_width}." in text) is (not visible)

@@ -205,9 +205,9 @@ def test_a_bundle_written_before_still_verifies_and_says_what_was_not_compared(t
 def test_an_unknown_layout_is_refused_with_a_clear_message(tmp_path: Path) -> None:
     shutil.copytree(BEFORE / "by_site", tmp_path / "b")
     statement = tmp_path / "b" / "release.json"
-    statement.write_text(statement.read_text().replace('"version": 1,', '"version": 4,', 1))
+    statement.write_text(statement.read_text().replace('"version": 1,', '"version": 5,', 1))
     report = verify_bundle(tmp_path / "b")
-    assert not report.holds and "version '4'" in report["counts"].sentence
+    assert not report.holds and "version '5'" in report["counts"].sentence
 
 
 # ------------------------------------------------------------------------------------------------ editions

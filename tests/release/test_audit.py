@@ -237,7 +237,7 @@ def test_a_bundle_that_was_written_without_a_drawing_program_holds(out):
     bare = page(report, [NOT_DRAWN] * len(pictures_of(report)))
     (out / "index.html").write_text(bare, encoding="utf-8")
     seal(out)
-    assert verify_bundle(out).holds and "there is none" in verify_bundle(out)["pictures"].sentence
+    assert verify_bundle(out).holds and "has no pictures" in verify_bundle(out)["pictures"].sentence
 
 
 def test_words_of_another_version_are_left_open_and_its_numbers_are_not(out):

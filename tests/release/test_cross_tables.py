@@ -9,13 +9,13 @@ import pytest
 
 import discreet as dc
 from discreet.release.bundle.cross import MAX_COLUMNS, cross_table, figure
-from discreet.report import Table
+from discreet.report import TextTable
 from support.bundles import BY_BOTH, ZEROS, answered
 
 EVIL = "<script>alert(1)</script>\x1b[31m\n&\"'"
 
 
-def crossed(make, **options) -> Table | None:
+def crossed(make, **options) -> TextTable | None:
     return cross_table(make(**options).tables[0])
 
 
@@ -35,7 +35,7 @@ def test_totals_stand_at_the_ends(make):
     release = make(totals="all")
     table = cross_table(release.tables[0])
     assert table.headings == ("site", "good", "poor", "Total") and [row[0] for row in table.rows] == [*"123", "Total"]
-    rows = release.rows()
+    rows = release.tables[0].rows_for_people()
     assert rows[0]["grouping"] == 3 and table.rows[-1][-1] == figure(rows[0])
     by_health = next(row for row in rows if row["grouping"] == 2 and row["health"] == "poor")
     assert table.rows[-1][2] == figure(by_health)

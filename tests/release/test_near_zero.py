@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
-from discreet.release.bundle.near_zero import NEAR_ZERO, near_zero_notes
 from discreet.release.bundle.released import Release
+from discreet.release.bundle.report import NEAR_ZERO, near_zero_notes
 
 SQL = "SELECT site, COUNT(*) FROM t GROUP BY site"
 

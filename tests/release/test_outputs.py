@@ -7,6 +7,7 @@ import io
 import json
 import re
 
+import numpy as np
 import openpyxl
 import pandas
 import polars
@@ -19,10 +20,11 @@ import discreet as dc
 from discreet.cli.main import app
 from discreet.errors import InvalidInput, MissingExtra, Unsupported
 from discreet.release.bundle import frames
-from discreet.release.outputs import excel
+from discreet.release.bundle.report import columns_in_words
+from discreet.release.outputs import excel, workbook
 from discreet.release.outputs.csvw import csvw_metadata
 from discreet.release.outputs.registry import registry_record
-from support.bundles import BY_BOTH, ZEROS, answered
+from support.bundles import BY_BOTH, ZEROS, Made, answered
 from support.refusals import Parts, refused
 
 FORMULA = '=HYPERLINK("http://example.org","x")'
@@ -88,8 +90,8 @@ def test_tables_with_totals_say_total_in_every_form(book, tmp_path):
         assert parquet.read_table(dc.export(release, tmp_path / "a.parquet")[0])[name].to_pylist() == said
     assert frame["count"].to_list() == pytest.approx([row["count"] for row in rows])
     assert frame["measured"].to_list() == [row["measured"] for row in rows]
-    sheet = openpyxl.load_workbook(dc.export(release, tmp_path / "a.xlsx")[0]).worksheets[1]
-    assert [cell.value for cell in next(sheet.iter_rows(min_row=2))][:3] == [3, "Total", "Total"]
+    sheet = openpyxl.load_workbook(dc.export(release, tmp_path / "a.xlsx")[0])["Data"]
+    assert [cell.value for cell in next(sheet.iter_rows(min_row=3))][:3] == [3, "Total", "Total"]
     written = dc.export(release, tmp_path / "counts.csv-metadata.json")
     metadata = json.loads(written[1].read_text(encoding="utf-8"))
     read = read_by_csvw(metadata, 0, written[0].read_text(encoding="utf-8"))
@@ -125,7 +127,7 @@ def test_a_missing_library_is_named_with_what_installs_it(release, monkeypatch, 
         raise ImportError(name)
 
     monkeypatch.setattr(frames, "import_module", absent)
-    monkeypatch.setattr(excel, "import_module", absent)
+    monkeypatch.setattr(workbook, "import_module", absent)
     do = {
         "pandas": release.to_pandas,
         "polars": release.to_polars,
@@ -147,13 +149,14 @@ def test_parquet_is_read_back(release, tmp_path):
 # ------------------------------------------------------------------------------------------------ Excel
 
 
-def test_a_workbook_has_a_sheet_for_each_table_and_one_for_the_guarantee(release, tmp_path):
+def test_a_workbook_has_the_table_to_read_all_data_and_the_guarantee(release, tmp_path):
     (file,) = dc.export(release, tmp_path / "counts.xlsx")
     book = openpyxl.load_workbook(file)
-    assert book.sheetnames == ["Guarantee", "Counts of visits by site and he"]
-    lines = list(book[book.sheetnames[1]].iter_rows())
-    assert [cell.value for cell in lines[0]] == list(release.tables[0].headings)
-    for cells, row in zip(lines[1:], release.rows(), strict=True):
+    assert book.sheetnames == ["Table", "Data", "Guarantee"]
+    lines = list(book["Data"].iter_rows())
+    assert all(cell.value for cell in lines[0])  # the meaning of each column
+    assert [cell.value for cell in lines[1]] == list(release.tables[0].headings)
+    for cells, row in zip(lines[2:], release.rows(), strict=True):
         assert all(cell.data_type != "f" and cell.hyperlink is None for cell in cells)
         read = dict(zip(release.tables[0].headings, (cell.value for cell in cells), strict=True))
         assert read["count"] == row["count"] and read["status"] == row["status"] and read["low"] == row["low"]
@@ -162,7 +165,99 @@ def test_a_workbook_has_a_sheet_for_each_table_and_one_for_the_guarantee(release
         shown = {None: "NULL", "NULL": "'NULL'"}.get(row["health"], row["health"])
         assert read["health"] == shown
     said = " ".join(str(cell.value) for line in book["Guarantee"].iter_rows() for cell in line if cell.value)
-    assert all(sentence in said for sentence in release.guarantee) and release.ledger["head"] in said
+    assert all(sentence.replace("`", "") in said for sentence in release.guarantee) and release.ledger["head"] in said
+
+
+def front(sheet):
+    """Return the cells of a sheet by line, without what is empty at the end of each."""
+    lines = [[cell.value for cell in line] for line in sheet.iter_rows()]
+    ends = [max((k for k, value in enumerate(line, 1) if value not in (None, "")), default=0) for line in lines]
+    return [line[:end] for line, end in zip(lines, ends, strict=True)]
+
+
+def test_the_first_sheet_is_a_cross_table_that_adds_up(book, tmp_path):
+    release = answered(book, totals="all", edition="q1")
+    sheet = openpyxl.load_workbook(dc.export(release, tmp_path / "a.xlsx")[0])["Table"]
+    lines = front(sheet)
+    assert lines[0] == [release.title] and lines[2] == ["Edition: q1"] and lines[4] == [None, "health"]
+    assert lines[5] == [None, "good", None, "poor", None, "Total"]
+    assert lines[6] == ["site", *["count", "low to high"] * 3]
+    table = release.table()
+    shown = {(str(row["site"]), row["health"]): row for row in table.rows_for_people()}
+    for number, line in enumerate(lines[7:11], 8):
+        cells = [shown[line[0], health] for health in ("good", "poor", "Total")]
+        assert line[1::2] == [row["count"] for row in cells] and line[1] + line[3] == line[5]
+        assert line[2::2] == [f"{row['low']:,} to {row['high']:,}" for row in cells]
+        assert [sheet.cell(number, column).font.bold for column in (2, 6)] == [line[0] == "Total", True]
+    for column in (1, 3, 5):
+        assert sum(line[column] for line in lines[7:10]) == lines[10][column]
+    notes = [line[0] for line in lines[11:] if line]
+    assert notes[1] == table.rounding_in_words("sheet Data") and notes[2] == "Source: visits, edition q1."
+    assert release.plan.protection.who.protected.replace("`", "") in notes[3] and "epsilon = 1;" in notes[3]
+
+
+def test_the_data_sheet_has_rounded_unrounded_and_measured_counts_explained(book, tmp_path):
+    release = answered(book, totals="all")
+    meanings, headings, *lines = openpyxl.load_workbook(dc.export(release, tmp_path / "a.xlsx")[0])["Data"].values
+    table, explained = release.table(), dict(columns_in_words(release))
+    columns = dict(zip(headings, zip(*lines, strict=True), strict=True))
+    assert list(columns["rounded_count"]) == [row["count"] for row in table.rows_for_people()]
+    for name in ("count", "measured", "low", "sd"):
+        assert list(columns[name]) == pytest.approx([row[name] for row in release.rows()])
+        assert dict(zip(headings, meanings, strict=True))[name] == explained[name]
+
+
+def test_groups_that_cannot_be_crossed_are_listed_with_bold_totals(book, tmp_path):
+    sql = "SELECT site, health, age, COUNT(*) FROM visits GROUP BY CUBE (site, health, age)"
+    domain = {"site": (1, 2), "health": ("good", "poor"), "age": (1, 2)}
+    release = answered(book, questions=sql, domain=domain)
+    sheet = openpyxl.load_workbook(dc.export(release, tmp_path / "a.xlsx")[0])["Table"]
+    lines = front(sheet)
+    assert lines[4] == ["site", "health", "age", "count", "low to high"]
+    rows = release.table().rows_for_people()
+    assert [line[3] for line in lines[5 : 5 + len(rows)]] == [row["count"] for row in rows]
+    assert [bool(sheet.cell(6 + k, 4).font.bold) for k in range(len(rows))] == [row["grouping"] > 0 for row in rows]
+    assert [release.table().rounding_in_words("sheet Data")] in lines[5 + len(rows) :]
+
+
+def test_a_workbook_of_several_tables_has_a_sheet_to_read_for_each(book, tmp_path):
+    several = answered(book, questions=[BY_BOTH, "SELECT COUNT(*) FROM visits"])
+    names = openpyxl.load_workbook(dc.export(several, tmp_path / "a.xlsx")[0]).sheetnames
+    assert names == ["Counts of visits by site and he", "Counts of visits", "Data 1", "Data 2", "Guarantee"]
+
+
+@pytest.mark.parametrize("totals", [None, "all"])
+def test_a_workbook_of_editions_highlights_what_noise_does_not_explain(book, tmp_path, totals):
+    releases = [answered(book, edition=name, totals=totals, epsilon="1/2") for name in ("q1", "q2", "q3")]
+    comparison = dc.compare_editions(releases)
+    read = openpyxl.load_workbook(dc.export_editions(comparison, tmp_path / "year.xlsx"))
+    assert read.sheetnames == ["Changes", "Counts", "Guarantee"] and len(read["Counts"]._charts) == 1
+    rows, lines = comparison.rows(), list(read["Changes"].iter_rows(min_row=4))
+    headings = [cell.value for cell in lines[0]]
+    assert len(lines) - 1 == len(rows)
+    for cells, row in zip(lines[1:], rows, strict=True):
+        line = dict(zip(headings, (cell.value for cell in cells), strict=True))
+        beyond = row["beyond_noise"]
+        assert line["noise explains it"] == ("no" if beyond else "yes")
+        assert {cell.fill.fgColor.rgb == "FFFFE699" for cell in cells} == {beyond}
+        assert all(isinstance(line[name], int) for name in ("before", "after", "change", "low", "high"))
+        assert line["after"] - line["before"] == line["change"] and (line["low"], line["high"]) == (
+            row["low"],
+            row["high"],
+        )
+    with refused(InvalidInput, "path"):
+        dc.export_editions(comparison, tmp_path / "year.yaml")
+
+
+def test_a_change_beyond_noise_is_highlighted(book, tmp_path, monkeypatch):
+    small = answered(book, edition="q1")
+    monkeypatch.setattr(Made, "count", lambda self, plans: [np.full((one.groups.size, 1), 500) for one in plans])
+    large = answered(book, edition="q2")
+    comparison = dc.compare_editions([small, large])
+    sheet = openpyxl.load_workbook(dc.export_editions(comparison, tmp_path / "year.xlsx"))["Changes"]
+    lines = list(sheet.iter_rows(min_row=5))
+    assert lines and all(cell.fill.fgColor.rgb == "FFFFE699" for line in lines for cell in line)
+    assert sheet["A2"].value.startswith(f"Highlighted: {len(lines)} of {len(lines)} changes")
 
 
 def test_the_same_release_is_the_same_workbook(release, tmp_path):
@@ -172,7 +267,7 @@ def test_the_same_release_is_the_same_workbook(release, tmp_path):
 
 def test_names_of_sheets_are_names_that_excel_takes():
     titles = ["a" * 40, "a" * 40, "a" * 40, "x[1]:*?/\\y", "'quoted'", "", "history", "\x07"]
-    names = excel.sheet_names(titles)
+    names = workbook.sheet_names(titles)
     assert len({name.casefold() for name in names}) == len(titles) and max(map(len, names)) <= 31
     assert not any(re.search(r"[\[\]:*?/\\]", name) or name.startswith("'") or name.endswith("'") for name in names)
     assert "history" not in {name.casefold() for name in names} and all(names)
@@ -424,3 +519,16 @@ def test_a_bundle_is_exported_after_it_was_checked(book, tmp_path):
         with refused(InvalidInput, **why):
             CliRunner().invoke(app, ["export", str(tmp_path / "out"), "--to", str(place)], catch_exceptions=False)
     assert dc.verify_bundle(tmp_path / "out").holds
+
+
+def test_a_workbook_names_what_its_curator_states(book, tmp_path):
+    stated = {
+        "title": "Visits to the doctor",
+        "publisher": "Office",
+        "source": "Register of visits",
+        "contact": "a@b.org",
+    }
+    sheet = openpyxl.load_workbook(dc.export(answered(book, **stated), tmp_path / "a.xlsx")[0])["Table"]
+    texts = [cell.value for cell in sheet["A"] if cell.value]
+    assert texts[0] == stated["title"]
+    assert {"Source: Register of visits.", "Publisher: Office", "Contact: a@b.org"} <= set(texts)

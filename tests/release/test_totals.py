@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from fractions import Fraction
 from importlib import resources
@@ -16,7 +17,7 @@ from jsonschema import Draft202012Validator
 import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.exact.bits import SeededBits
-from discreet.release.bundle.cross import count_in_figures, cross_table
+from discreet.release.bundle.cross import cross_table
 from discreet.release.counts import _release
 from discreet.release.outputs.export import export
 from discreet.release.plan.plan import plan_from_request
@@ -332,7 +333,10 @@ def test_two_columns_are_crossed_with_their_totals(book) -> None:
     table = cross_table(release.table())
     assert table.headings == ("site", "Total", "NULL", "Total")  # a value of that name, and the sum
     assert [row[0] for row in table.rows] == ["1", "2", "Total"]
-    shown = {(row["grouping"], row["site"], row["health"]): count_in_figures(row) for row in release.rows()}
+    shown = {
+        (row["grouping"], row["site"], row["health"]): f"{row['count']:,}"
+        for row in release.tables[0].rows_for_people()
+    }
     assert table.rows[2][3].split("\n")[0] == shown[3, "Total", "Total"]
     assert table.rows[0][1].split("\n")[0] == shown[0, 1, "Total"]
     assert table.rows[0][3].split("\n")[0] == shown[1, 1, "Total"]
@@ -394,13 +398,48 @@ def test_the_command_line_asks_for_totals() -> None:
     assert found["request"]["tables"][0]["levels"]["shares"] == ["3/4", "1/4"] and found["cells"] == 9
 
 
-def test_people_read_as_many_digits_as_the_error_warrants(book, tmp_path) -> None:
+def test_people_see_one_whole_number_for_each_cell(book, tmp_path) -> None:
+    release = answered(book, tmp_path / "out", questions=CUBE)
+    exact = [row["count"] for row in read(tmp_path / "out" / "counts.csv")]
+    whole = [row["rounded_count"] for row in read(tmp_path / "out" / "counts_rounded.csv")]
+    assert any(len(count.partition(".")[2]) > 2 for count in exact)  # the data for programs are unrounded
+    table = release.table()
+    assert [str(row["count"]) for row in table.rows_for_people()] == whole
+    rows = [{**row, "count": None} for row in release.rows()]
+    assert [{**row, "count": None} for row in table.rows_for_people()] == rows  # nothing else differs
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    for text in (release.describe(), page):
+        assert not any(count in text for count in exact if "." in count)
+        words = " ".join(text.replace("<code>", "`").replace("</code>", "`").split())
+        sentence = table.rounding_in_words("`counts.csv`", "`counts_rounded.csv`")
+        assert sentence in re.sub("</?a[^>]*>", "", words)
+    for name in ("counts.csv", "counts_rounded.csv"):
+        assert f'<a href="{name}"><code>{name}</code></a>' in page
+    groups = [row["count"] for row in table.chart_data["rows"]]
+    assert sum(groups) == int(whole[0]) and all(isinstance(count, int) for count in groups)
+    # every line and every column of the page passes mental arithmetic
+    crossed = [[int(cell.split("\n")[0].replace(",", "")) for cell in row[1:]] for row in cross_table(table).rows]
+    for line in (*crossed, *zip(*crossed, strict=True)):
+        assert sum(line[:-1]) == line[-1]
+
+
+def test_a_page_says_where_no_rounding_is_next_to_every_total(book, tmp_path) -> None:
+    cube = "SELECT site, health, age, COUNT(*) FROM visits GROUP BY CUBE (site, health, age)"
+    domain = {"site": (1, 2), "health": ("good", "poor"), "age": (1, 2)}
+    three = answered(book, tmp_path / "three", questions=cube, domain=domain)
+    two = answered(book, tmp_path / "two", questions=CUBE)
+    for release, sentences in ((two, 1), (three, 2)):
+        said = release.table().rounding_in_words("`counts.csv`", "`counts_rounded.csv`")
+        assert len(said.split(". ")) == sentences and said in " ".join(release.describe().split())
+    rows = three.table().rows_for_people()
+    for total in rows:
+        kept = [name for k, name in enumerate(three.table().by) if not three.table().is_summed_over(total, k)]
+        parts = [row for row in rows if row["grouping"] == 0 and all(row[name] == total[name] for name in kept)]
+        assert total["count"] == sum(row["count"] for row in parts)
+
+
+def test_the_sum_of_a_selection_is_printed_whole(book, tmp_path) -> None:
     release = answered(book, tmp_path / "out", questions=ROLLUP)
     exact = [row["count"] for row in read(tmp_path / "out" / "counts.csv")]
-    assert any(len(count.partition(".")[2]) > 2 for count in exact)  # the file keeps them all
-    for text in (release.describe(), (tmp_path / "out" / "index.html").read_text(encoding="utf-8")):
-        assert all(count not in text for count in exact if len(count.partition(".")[2]) > 1)
-        for row in release.rows():
-            assert f"{row['count']:,.{1 if row['sd'] < 3 else 0}f}" in text
     whole = str(release.total())
     assert whole.startswith(f"{round(float(exact[0])):,} (95% interval"), whole

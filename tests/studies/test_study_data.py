@@ -16,8 +16,10 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InvalidInput, SourceFailed, UnreadableFile
-from discreet_studies import datasets
+from discreet_studies import datasets, running
 from discreet_studies.datasets import Datasets, download_adult
+from discreet_studies.running import find_study
+from discreet_studies.study import Study
 from support.refusals import refused
 
 DATA = os.environ.get("DISCREET_DATA")
@@ -163,7 +165,9 @@ def test_no_server_is_an_error_in_words(tmp_path: Path) -> None:
 
 def test_what_needs_missing_data_is_left_out_or_refused(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.delenv(datasets.FOLDER, raising=False)
-    found = dc.study("places", quick=True, data=tmp_path)
-    assert found.left_out and "Gowalla" in next(iter(found.left_out.values()))
     with refused(InvalidInput, "data"):
-        dc.study("places", next(iter(found.left_out)), quick=True, data=tmp_path)
+        dc.study("constrained", "10", quick=True, data=tmp_path)
+    needing = Study("one", "X", "A paper", tuple(e for e in find_study("C").exhibits if e.key in ("10", "em-gm")))
+    monkeypatch.setattr(running, "find_study", lambda name: needing)
+    found = dc.study("one", quick=True, data=tmp_path)
+    assert list(found.left_out) == ["10"] and "Adult" in found.left_out["10"] and list(found.results) == ["em-gm"]

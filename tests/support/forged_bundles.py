@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 import discreet as dc
+from discreet.datasets.publication import Publication
 from discreet.engines.sources import open_source
 from discreet.errors import DiscreetError, UnreadableFile
 from discreet.exact.bits import SeededBits
+from discreet.ledger.budget import Cost
 from discreet.pages.html import page, pictures_of
 from discreet.pages.pictures import NOT_DRAWN
 from discreet.release.bundle.contents import MALFORMED, bundle_files
@@ -152,6 +154,10 @@ def consistent_changes(known: Original) -> Iterator[Change]:
         "ledger": "0" * 32, "entry": 99, "head": "0" * 64, "time": "2020-01-01T00:00:00Z",
     }.items():  # fmt: skip
         yield change(f"receipt: {field}", "altered", replace(release, ledger={**release.ledger, field: value}))
+    budget = Cost(release.cost.epsilon + 10**6, release.cost.delta, None)
+    yield change("budget", "altered", replace(release, budget=budget))
+    titled = replace(release.plan, publication=Publication(title="Another title"))
+    yield change("publication", "altered", with_plan(release, titled))
     yield change("version of the program", "altered", replace(release, version="9.9.9"))
     yield change("level of the intervals", "altered", with_plan(release, replace(release.plan, level=Fraction(1, 2))))
     for altered in json_changes({"request.json": json.dumps(release.request).encode()}, "request.json"):

@@ -18,8 +18,8 @@ from discreet.ledger.ledger import Ledger
 from discreet.questions.question import read_question
 from discreet.questions.selecting import only_statement
 from discreet.release import counts
-from discreet.release.bundle.near_zero import NEAR_ZERO
 from discreet.release.bundle.recorded import recorded_answer
+from discreet.release.bundle.report import NEAR_ZERO
 from discreet.release.plan.planning import plan_request
 from discreet.web.frame.settings import PageSettings
 from discreet.web.running import serve

@@ -174,7 +174,7 @@ def design(
                 mechanism = find(truths, notion=notion, dilation=dilation, **options)
     else:
         del targets["delta"]  # some families take a delta
-        _refuse_design_options(targets, worst_case, explain, "A --family is made as it is: leave one of the two out")
+        _refuse_design_options(targets, worst_case, explain, "A --family is not designed: leave one of the two out")
         if family.strip().lower() == "list":
             _list("design")
             return

@@ -20,6 +20,9 @@ def editions(
     level: Annotated[
         str | None, typer.Option(help="The coverage of the intervals; default: the first bundle's.")
     ] = None,
+    to: Annotated[
+        list[Path] | None, typer.Option(help="A workbook to write: .xlsx, with a sheet for each table, and a chart.")
+    ] = None,
     page: Page = None,
     json: Json = False,
 ) -> None:
@@ -28,9 +31,16 @@ def editions(
     Example: `discreet editions 2026-Q1/ 2026-Q2/ 2026-Q3/ 2026-Q4/ --page year.html`
     """
     from ..release.editions.compare import compare_editions
+    from ..release.outputs.editions_excel import export_editions
 
     refuse_unwritable(page, (".html",), "a page")
-    hand_over(compare_editions(folders, against=against, level=level), page, json)
+    for file in to or []:
+        refuse_unwritable(file, (".xlsx",), "a workbook")
+    comparison = compare_editions(folders, against=against, level=level)
+    files = [export_editions(comparison, file) for file in to or []]
+    hand_over(comparison, page, json)
+    for file in [] if json else files:
+        say(f"written to {file}")
 
 
 def export(

@@ -43,7 +43,7 @@ def _as_option(mention: Mention) -> str:
 
 def release(
     context: typer.Context,
-    questions: Annotated[list[str], typer.Argument(metavar="SQL...|FILE.toml")],
+    questions: Annotated[list[str] | None, typer.Argument(metavar="SQL...|FILE.toml")] = None,
     data: str | None = None,
     unit: str | None = None,
     unit_name: str | None = None,
@@ -65,10 +65,19 @@ def release(
     relation: str | None = None,
     max_groups: int | None = None,
     totals: str | None = None,
+    quantile: list[str] | None = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="Instead of SQL, for a dataset or a file with one table: the columns to group by: sex,age."),
+    ] = None,
     split: str | None = None,
     suppress_below: int | None = None,
     level: str = "0.95",
     edition: str = "",
+    title: str = "",
+    publisher: str = "",
+    source: str = "",
+    contact: str = "",
     dataset: str | None = None,
     ledger: str | None = None,
     out: Annotated[Path | None, typer.Option("-o", "--out")] = None,
@@ -101,6 +110,7 @@ def release(
         )
     if write is not None and not plan:
         raise InvalidInput("--write goes with --plan.", "Look at the plan before it is run.", argument="write")
+    questions = _questions(questions, by, quantile, data, dataset)
     with _file_field_names(questions):
         file = _request_file(context, questions)
         declaration = find_dataset(questions, data, dataset) if file is None else _dataset_of(file)
@@ -119,9 +129,9 @@ def release(
             _release(questions, command, json)
             return
         with _file_field_names(questions):
-            pure_plan, source = command.plan()
+            pure_plan, table = command.plan()
         refuse_unwritable(page, [".html"], "a page")
-        verdict, out = _show_plan(pure_plan, command, source, page, json), command.out
+        verdict, out = _show_plan(pure_plan, command, table, page, json), command.out
         ledger_option = "" if command.ledger else " --ledger PATH"
     if write is not None:
         _write(context, write, questions, declaration)
@@ -162,6 +172,40 @@ class _Command(NamedTuple):
         return plan_request(self.request, source), source
 
 
+def _questions(
+    questions: list[str] | None, by: list[str] | None, quantile: list[str] | None, data: str | None, dataset: str | None
+) -> list[str]:
+    """Return the questions, or the one that --by and --quantile ask."""
+    from ..addresses import read_address
+    from ..datasets.declaration import Declaration
+    from ..datasets.finding import declarations_in, is_declaration
+    from ..errors import InvalidInput, arg, named
+    from ..release.dataset import counting_sql
+
+    if questions:
+        if by:
+            raise InvalidInput("the question says what to group by.", f"Leave {arg('by')} out.", argument="by")
+        return questions
+    if not by and not quantile:
+        raise InvalidInput(
+            'say what to count: SQL, such as "SELECT site, COUNT(*) FROM visits GROUP BY site", or '
+            f"{arg('by', 'site')}.",
+            argument="questions",
+        )
+    columns = [name.strip() for text in by or () for name in text.split(",") if name.strip()]
+    if data is not None and dataset is None:
+        return [counting_sql(read_address(data).dataset, columns)]
+    declared = [Declaration.open(dataset)] if dataset and is_declaration(dataset) else declarations_in(Path())
+    tables = [table for one in declared for table in one.tables]
+    if len(tables) != 1:
+        raise InvalidInput(
+            f"{named('by')} needs a dataset with one table, and {len(tables) or 'none'} declared here.",
+            f"Say which: {arg('data', 'FILE')}, or {arg('dataset', 'FILE.toml')}.",
+            argument="by",
+        )
+    return [counting_sql(tables[0], columns)]
+
+
 def _release(questions: list[str], command: _Command, json: bool) -> None:
     """Make the release, and print the remaining budget."""
     from ..addresses import read_address
@@ -192,7 +236,7 @@ def _request_file(context: typer.Context, questions: list[str]) -> RequestFile |
     for name in _typed_fields(context):
         if name != "edition":
             option = f"--{name.replace('_', '-')}"
-            raise InvalidInput(f"{questions[0]} says what is asked.", f"Leave {option} out, or change the file.")
+            raise InvalidInput(f"{questions[0]} already has the request.", f"Leave {option} out, or change the file.")
     return open_request(questions[0])
 
 
@@ -243,7 +287,7 @@ def _command_line(context: typer.Context, questions: list[str], file: RequestFil
             raise InvalidInput(WHOSE, argument="unit")
         request = read_request(questions, **fields)
     if "data" not in paths:
-        raise InvalidInput(f"say which table is meant: {arg('data', 'FILE')}, or the address of a database.")
+        raise InvalidInput(f"say where the table is: {arg('data', 'FILE')}, or the address of a database.")
     # the table of another edition may have the name of the dataset, or of the file's own data
     tables = {name.casefold() for name in (*names, request.dataset)} if request.dataset is not None else ()
     out = paths.get("out")

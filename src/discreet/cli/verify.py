@@ -120,21 +120,33 @@ def check(
 
 
 def explain(
-    file: Annotated[Path, typer.Argument(help="A mechanism (.json); - reads it from standard input.")],
+    file: Annotated[
+        Path, typer.Argument(help="A mechanism (.json), or a bundle (folder); - reads a mechanism from standard input.")
+    ],
     prior: Annotated[str, typer.Option(help="The prior belief, a probability.")] = "1/2",
     people: Annotated[int, typer.Option(help="How far one person can move the count.")] = 1,
     distance: Annotated[str | None, typer.Option(help="For maps: how far apart two places are.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="For a bundle: the ledger that paid for it.")] = None,
     page: Page = None,
     json: Json = False,
 ) -> None:
-    """Explain in plain words what a mechanism guarantees: odds, beliefs, the power of a test.
+    """Explain in plain words what a mechanism or a bundle guarantees: odds, beliefs, what is not covered.
 
-    Example: `discreet explain m.json --prior 0.1`
+    Examples: `discreet explain m.json --prior 0.1` · `discreet explain health_by_site/ --ledger study.ledger`
     """
     from ..errors import InvalidInput
     from ..explanation import explain as explain_mechanism
 
     refuse_unwritable(page, (".html",), "a page")
+    if file.is_dir():
+        if (prior, people, distance) != ("1/2", 1, None):
+            raise InvalidInput("a bundle has its own beliefs and steps.", "Leave --prior, --people, --distance out.")
+        from ..release.explain import explain_bundle
+
+        hand_over(explain_bundle(file, ledger), page, json)
+        return
+    if ledger is not None:
+        raise InvalidInput("--ledger is for bundles.", "Leave it out for a mechanism.", argument="ledger")
     mechanism, _ = _subject(file)
     if not hasattr(mechanism, "certificate"):
         raise InvalidInput(

@@ -21,13 +21,13 @@ from .mechanism_files import open_mechanism, open_mechanisms
 from .opening import open_column
 
 #: One file or address, or several.
-Files: TypeAlias = "str | Path | Sequence[str | Path]"
+Files: TypeAlias = str | Path | Sequence[str | Path]
 
 #: A mechanism, or the path of its file.
-MechanismFile: TypeAlias = "Mechanism | str | Path"
+MechanismFile: TypeAlias = Mechanism | str | Path
 
 #: How often each report occurs.
-ReportCounts: TypeAlias = "dict[object, int]"
+ReportCounts: TypeAlias = dict[object, int]
 
 
 def estimate_files(
@@ -87,8 +87,8 @@ def estimate_files(
     else:
         samples, names = _count_groups(places, by_name, column, table, group, on_progress)
     shared = {**options, "over": over}
-    found = estimate(*samples[0], **shared) if len(samples) == 1 else estimate(samples, **shared)
-    return replace(found, origin=Origin(tuple(read_address(place).short_name for place in places), tuple(names)))
+    result = estimate(*samples[0], **shared) if len(samples) == 1 else estimate(samples, **shared)
+    return replace(result, origin=Origin(tuple(read_address(place).short_name for place in places), tuple(names)))
 
 
 def estimate_files_by(

@@ -26,6 +26,7 @@ from ..unit import read_unit_name
 from ..wording import in_sql, listed, nearest
 from .columns import DeclaredColumn
 from .locations import relative_location, resolve_location
+from .publication import LABELS, Publication, read_publication_text
 from .toml_values import toml_key, toml_value
 
 #: The format in the first line of a declaration, which identifies the file.
@@ -108,6 +109,7 @@ _KEYS: dict[str, Callable[[object, str], Any]] = {
     "dataset": _dataset,
     "unit": _text,
     "unit_name": lambda value, _: read_unit_name(value),
+    **dict.fromkeys(LABELS, read_publication_text),
     "ledger": _text,
     "tables": _tables,
     "columns": _columns,
@@ -151,6 +153,8 @@ class Declaration(Result):
         The file; None if it was not read from one.
     unit_name
         The noun for the unit in texts; None for the name of its column.
+    publication
+        The title, publisher, source and contact of every release from it, unless the request has its own.
 
     Examples
     --------
@@ -166,6 +170,7 @@ class Declaration(Result):
     ledger: str | None = None
     path: Path | None = None
     unit_name: str | None = None
+    publication: Publication = field(default_factory=Publication)
 
     @classmethod
     def open(cls, path: str | Path) -> Declaration:
@@ -191,7 +196,9 @@ class Declaration(Result):
                 raise InvalidInput("this is not a dataset file.", f'Its first line is: format = "{FORMAT}"')
             if (version := content.pop("version", 1)) != 1:
                 raise InvalidInput.must_be("version", "1", version)
-            declaration = cls(**_read_keys(content, _KEYS, ("dataset", "unit", "tables")), path=path)
+            values = _read_keys(content, _KEYS, ("dataset", "unit", "tables"))
+            publication = Publication(**{name: values.pop(name) for name in LABELS if name in values})
+            declaration = cls(**values, path=path, publication=publication)
             declaration.data_of(next(iter(declaration.tables)))  # refuses an unreadable address now
             for table in declaration.tables:
                 declaration.refuse_encoding(table)
@@ -251,6 +258,7 @@ class Declaration(Result):
         content: dict[str, Json] = {"format": FORMAT, "dataset": self.dataset, "unit": self.unit}
         if self.unit_name is not None:
             content["unit_name"] = self.unit_name
+        content |= self.publication.to_json()
         if self.ledger is not None:
             content["ledger"] = self.ledger
         content["tables"] = {name: table.to_json() for name, table in self.tables.items()}
@@ -264,6 +272,7 @@ class Declaration(Result):
         noun = toml_value(self.unit_name or "person")
         note = ": every row is a different one" if self.unit == ROW else ""
         lines.append(f"{'# ' if self.unit_name is None else ''}unit_name = {noun}    # what texts call it{note}")
+        lines += [f"{name} = {toml_value(text)}" for name, text in self.publication.to_json().items()]
         if self.ledger is not None:
             lines.append(f"ledger = {toml_value(self.ledger)}")
         for name, table in self.tables.items():
@@ -299,13 +308,14 @@ class Declaration(Result):
             None if self.ledger_address is None else relative_location(self.ledger_address, "ledger", folder, _WHAT)
         )
         columns = {name: column.moved_to(self.folder, folder) for name, column in self.columns.items()}
-        return Declaration(self.dataset, self.unit, tables, columns, ledger, file, self.unit_name)
+        return replace(self, tables=tables, columns=columns, ledger=ledger, path=file)
 
     def report(self) -> Report:
         """Report the declaration for people."""
         pairs = [("dataset", self.dataset), ("unit", self.unit)]
         if self.unit_name is not None:
             pairs.append(("called", self.unit_name))
+        pairs += self.publication.to_json().items()
         for name, table in self.tables.items():
             options = [f"{key} {value}" for key, value in table.to_json().items() if key != "data"]
             options_text = f" ({', '.join(options)})" if options else ""

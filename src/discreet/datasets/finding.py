@@ -42,7 +42,7 @@ def find_declaration(table: str, folder: Path) -> Declaration:
         )
     how = call("dc.Dataset(...)", "discreet dataset new FILE --unit COLUMN --budget EPSILON")
     raise InvalidInput(
-        f"say which table is meant: {arg('data', 'FILE')}, or the address of a database.",
+        f"say where the table is: {arg('data', 'FILE')}, or the address of a database.",
         f"Or declare it once, with {how}.",
     )
 

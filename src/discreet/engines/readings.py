@@ -7,7 +7,7 @@ from .dialect import Dialect
 
 
 def boolean_sql(x: str, kind: str) -> str:
-    """Return a truth value read from a column; text that is none gives NULL."""
+    """Return a truth value read from a column; text that cannot be read as one gives NULL."""
     if kind == "boolean":
         return x
     if kind == "text":

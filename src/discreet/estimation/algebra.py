@@ -3,8 +3,8 @@
 These libraries start a thread for each core and let it spin for a while after each call. For matrices of a few hundred
 values that is slower than one core, and where cores are busy, or where NumPy's library (``@``, ``numpy.linalg``) is
 called in turn with SciPy's, 10 to 200 times slower (measured on two cores: 200 values in 6 ms instead of 60 to 260; a
-map of 30 x 30 cells in 40 ms instead of 8 s beside three other processes). So the solvers of this room call one of the
-two libraries, and :func:`single_threaded_blas`.
+map of 30 x 30 cells in 40 ms instead of 8 s, with three other processes running). So the solvers of this room call
+one of the two libraries, and :func:`single_threaded_blas`.
 
 Matrices are C-contiguous, symmetric ones are their upper triangles (what is below the diagonal is never read).
 
@@ -28,14 +28,14 @@ from ..errors import DiscreetError, arg
 from ..exact.arrays import FloatArray
 from ..system import call_after_fork
 
-#: From so many places of a matrix on, more cores are worth their trouble.
+#: Number of entries of a matrix from which on more cores pay.
 MANY_ENTRIES = 4_000_000
 
 
 class NumericalFailure(DiscreetError):
     """A computation for which double precision does not suffice, such as the factorisation of a singular matrix.
 
-    Methods fall back where this is raised. Whatever is not caught is an error of this package, with words for people.
+    Methods fall back where this is raised. If it is not caught, it is an error of this package, with words for people.
 
     >>> cholesky(np.zeros((2, 2)), 0.0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -47,13 +47,13 @@ class NumericalFailure(DiscreetError):
 
 
 _lock = threading.Lock()
-_inside = 0  # how many are
-_before: list[int] = []  # the threads of each library when the first of them came
+_inside = 0  # number of callers inside
+_before: list[int] = []  # the threads of each library before the first caller came
 
 
 @contextmanager
 def single_threaded_blas(entries: int) -> Iterator[None]:
-    """One core for linear algebra with a matrix of so many entries, unless it is large.
+    """Use one core for linear algebra with a matrix of this many entries, unless it is large.
 
     The number of threads belongs to the whole process: the first who comes in lowers it, and the last who leaves
     restores what the first one found.
@@ -93,7 +93,7 @@ def _libraries() -> list[Any]:
 
 
 def _after_fork() -> None:
-    """A child has one thread, which may be inside or not: whoever else was inside, or held the lock, is gone."""
+    """Begin afresh in a child process, whose one thread may be inside, while all others that were are gone."""
     global _lock, _inside
     _lock = threading.Lock()
     if _inside:
@@ -105,32 +105,32 @@ call_after_fork(_after_fork)
 
 
 def times(A: FloatArray, x: FloatArray) -> FloatArray:
-    """A x."""
+    """Return A x."""
     return np.asarray(dgemv(1.0, A.T, x, trans=1)) if A.size else np.zeros(len(A))
 
 
 def left_times(x: FloatArray, A: FloatArray) -> FloatArray:
-    """x A."""
+    """Return x A."""
     return np.asarray(dgemv(1.0, A.T, x)) if A.size else np.zeros(A.shape[1])
 
 
 def product(A: FloatArray, B: FloatArray) -> FloatArray:
-    """A B."""
+    """Return A B."""
     return np.asarray(dgemm(1.0, B.T, A.T)).T
 
 
 def gram(A: FloatArray) -> FloatArray:
-    """A A', its upper triangle."""
+    """Return A A', its upper triangle."""
     return np.asarray(dsyrk(1.0, A.T, trans=1, lower=1)).T
 
 
 def gram_of_columns(A: FloatArray) -> FloatArray:
-    """A' A, its upper triangle."""
+    """Return A' A, its upper triangle."""
     return np.asarray(dsyrk(1.0, A.T, lower=1)).T
 
 
 def symmetric_times(H: FloatArray, x: FloatArray) -> FloatArray:
-    """H x."""
+    """Return H x."""
     return np.asarray(dsymv(1.0, H.T, x, lower=1))
 
 

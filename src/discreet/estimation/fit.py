@@ -1,4 +1,4 @@
-"""Whether the reports look like what the mechanism makes of the estimate.
+"""The test of whether the reports look like what the mechanism makes of the estimate.
 
 The maximum of the likelihood is a maximum under any mechanism, also under one that did not make the reports; how far it
 leaves the reports behind tells. With q the shares of the reports and u their chances under the estimate, the statistic
@@ -20,17 +20,18 @@ from ..report import Json, Prose, Report, Result, Section, Terms, stamped
 from ..wording import rounded
 from .model.problem import Problem
 
-#: How many surveys are simulated where the statistic is remarkable; none of them may be as bad for an alarm.
+#: Number of surveys simulated where the statistic is remarkable (an alarm needs all of them to be nearer), and their
+#: seed.
 SURVEYS, SEED = 99, 0
 
-#: With more outputs than this, a survey takes long, and no more are drawn once so many are as bad: their share is then
-#: the p-value (Besag and Clifford 1991).
-MANY_OUTPUTS, ENOUGH = 20_000, 5
+#: Number of outputs above which surveys take long, and number of surveys as far off after which no more are
+#: simulated there: their share is then the p-value (Besag and Clifford 1991).
+MANY_OUTPUTS, ENOUGH_AS_FAR = 20_000, 5
 
 
 @dataclass(frozen=True)
 class Fit(Result):
-    """Whether the reports look like what the mechanism makes of the estimate.
+    """The test of whether the reports look like what the mechanism makes of the estimate.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class Fit(Result):
 
     @property
     def plausible(self) -> bool:
-        """Whether some survey in a hundred would be as far from the estimate."""
+        """True if some survey in a hundred would be as far from the estimate."""
         return self.p_value > 1 / (SURVEYS + 1)
 
     def __str__(self) -> str:
@@ -71,7 +72,7 @@ class Fit(Result):
         )
 
     def values(self) -> dict[str, Any]:
-        """The numbers as plain JSON values, without the name of a format."""
+        """Return the numbers as plain JSON values, without the name of a format."""
         return {
             "statistic": self.statistic,
             "expected": self.expected,
@@ -80,11 +81,11 @@ class Fit(Result):
         }
 
     def to_json(self) -> dict[str, Json]:
-        """The numbers as plain JSON values."""
+        """Return the numbers as plain JSON values."""
         return stamped("fit", 1, self.values())
 
     def report(self) -> Report:
-        """Whether they fit, and the numbers that say so."""
+        """Return the finding, and the numbers behind it."""
         numbers = [("statistic", f"{rounded(self.statistic, 4)}, where about {self.expected} is expected")]
         if self.p_value < 1:
             numbers.append(("p-value", f"at most {rounded(self.p_value)}"))
@@ -93,7 +94,7 @@ class Fit(Result):
 
 
 def examine(problem: Problem, apart: Sequence[FloatArray]) -> Fit:
-    """How well the reports of each group fit the distribution of the truths in it.
+    """Test how well the reports of each group fit the distribution of the truths in it.
 
     Parameters
     ----------
@@ -108,13 +109,13 @@ def examine(problem: Problem, apart: Sequence[FloatArray]) -> Fit:
     if statistic <= expected + 2 * np.sqrt(2 * expected):
         return Fit(statistic, expected, 1.0)
     rng = np.random.default_rng(SEED)
-    enough = ENOUGH if expected > MANY_OUTPUTS else SURVEYS + 1
+    enough = ENOUGH_AS_FAR if expected > MANY_OUTPUTS else SURVEYS + 1
     as_far = 0
-    for drawn in range(1, SURVEYS + 1):
+    for number in range(1, SURVEYS + 1):
         survey = [group.redrawn(p, rng) for group, p in zip(groups, apart, strict=True)]
         as_far += _statistic(survey, apart) >= statistic
         if as_far == enough:
-            return Fit(statistic, expected, as_far / drawn)
+            return Fit(statistic, expected, as_far / number)
     return Fit(statistic, expected, (1 + as_far) / (1 + SURVEYS))
 
 

@@ -25,30 +25,31 @@ from ..exact.arrays import as_floats
 from ..plots import Chart
 from ..plots.counts import label
 from ..plots.reconstruction import cumulative_lines, share_dots
-from ..report import Fact, Json, Picture, Prose, Report, Result, Section, Table, Terms, stamped
+from ..report import Fact, Json, Picture, Prose, Report, Result, Section, Terms, TextTable, stamped
+from ..tabular import Columns, Tabular
 from ..wording import listed, noun, percent, plural, rounded
 from .describing import reporting
 from .describing.summary import distribution_json, value_of
 from .intervals.questions import COVERS, Interval
-from .methods import Method, estimate
+from .methods import Estimator, Method, estimate
 from .model.problem import Problem
 from .result import Estimate, of_problem
 from .statistics import read_share
 from .strata import Homogeneity
 
-#: What :meth:`Estimate.interval` takes.
+#: A statistic as :meth:`Estimate.interval` takes it.
 Statistic = str | tuple[object, ...] | Sequence[float]
 
-#: How many samples the test of equal distributions draws.
+#: Number of samples that the test of equal distributions draws.
 SIMULATIONS = 99
 
-#: The statistics of counts that are compared; of other values, so many of the likeliest.
-OF_COUNTS, LIKELIEST = (("mean", "mean"), ("median", ("quantile", 0.5)), ("share of 0", ("cell", 0))), 5
+#: Statistics of counts that are compared; number of likeliest values that are compared otherwise.
+COMPARED_OF_COUNTS, COMPARED_VALUES = (("mean", "mean"), ("median", ("quantile", 0.5)), ("share of 0", ("cell", 0))), 5
 
 
 @dataclass(frozen=True)
 class Difference:
-    """By how much a statistic of one group is larger than that of another.
+    """The difference between two groups in a statistic.
 
     Attributes
     ----------
@@ -79,11 +80,11 @@ class Difference:
 
     @property
     def found(self) -> bool:
-        """Whether the interval leaves no doubt which of the two is larger."""
+        """True if the interval leaves no doubt which of the two is larger."""
         return self.low > 0 or self.high < 0
 
     def values(self) -> dict[str, Json]:
-        """As plain JSON values."""
+        """Return the difference as plain JSON values."""
         return {
             "statistic": self.statistic,
             "first": self.first,
@@ -95,7 +96,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupEstimates(Result):
+class GroupEstimates(Tabular, Result):
     """The estimate of each of several groups of people, and how much they differ. Made by :func:`estimate_by`.
 
     Attributes
@@ -117,6 +118,19 @@ class GroupEstimates(Result):
     estimates: Mapping[str, Estimate] = field(repr=False)
     column: str = ""
 
+    def data_columns(self) -> Columns:
+        """Return a row for each group and true value, with its probability there."""
+        values = {name: one.data_columns() for name, one in self.estimates.items()}
+        names = [name for name, columns in values.items() for _ in columns["value"]]
+        rest = ("value", "probability")
+        return {self.column or "group": names} | {
+            one: [v for columns in values.values() for v in columns[one]] for one in rest
+        }
+
+    def _headline(self) -> str:
+        by = f" by {self.column}" if self.column else ""
+        return f"{len(self.estimates)} groups{by}, {self.people:,} reports"
+
     def __getitem__(self, name: str) -> Estimate:
         if name not in self.estimates:
             raise InvalidInput(
@@ -126,7 +140,7 @@ class GroupEstimates(Result):
 
     @property
     def people(self) -> int:
-        """How many people reported, in all groups."""
+        """The number of people who reported, in all groups."""
         return sum(one.people for one in self.estimates.values())
 
     @property
@@ -141,7 +155,7 @@ class GroupEstimates(Result):
         return of_problem(everybody).homogeneity(SIMULATIONS)
 
     def difference(self, first: str, second: str, statistic: Statistic = "mean", level: float = 0.95) -> Difference:
-        """By how much a statistic of the first group is larger than that of the second.
+        """Return how much larger a statistic is in the first group than in the second.
 
         Parameters
         ----------
@@ -174,7 +188,7 @@ class GroupEstimates(Result):
         return Difference(one.statistic, first, second, value, low, high)
 
     def differences(self, level: float = 0.95) -> list[Difference]:
-        """The other groups beside the largest one, in the statistics of the summary."""
+        """Return the differences of all other groups from the largest one, in the statistics of the summary."""
         others = [name for name in self.estimates if name != self.largest]
         return [self.difference(name, self.largest, what, level) for name in others for _, what in self._compared]
 
@@ -182,9 +196,9 @@ class GroupEstimates(Result):
     def _compared(self) -> list[tuple[str, Statistic]]:
         space = next(iter(self.estimates.values())).space
         if space.is_line:
-            return list(OF_COUNTS)
+            return list(COMPARED_OF_COUNTS)
         together = np.sum([one.people * one.distribution for one in self.estimates.values()], axis=0)
-        best = np.argsort(-together, kind="stable")[:LIKELIEST].tolist()
+        best = np.argsort(-together, kind="stable")[:COMPARED_VALUES].tolist()
         return [(f"P({space.value(k)})", ("cell", space.value(k))) for k in best]
 
     # ------------------------------------------------------------------------------------------------ words
@@ -193,7 +207,7 @@ class GroupEstimates(Result):
         return self.describe()
 
     def to_json(self, level: float = 0.95) -> dict[str, Json]:
-        """The findings as plain JSON values, with intervals of this level."""
+        """Return the findings as plain JSON values, with intervals of this level."""
         level = read_share(level, "level", inside=True)
         groups = [{"name": name, **distribution_json(one)} for name, one in self.estimates.items()]
         content: dict[str, Json] = {
@@ -206,7 +220,7 @@ class GroupEstimates(Result):
         return stamped("group-estimates", 1, content)
 
     def report(self, level: float = 0.95) -> Report:
-        """Each group's numbers, how much the groups differ, and what is protected."""
+        """Return each group's numbers, how much the groups differ, and what is protected."""
         level = read_share(level, "level", inside=True)
         first = next(iter(self.estimates.values()))
         test = self.homogeneity
@@ -216,9 +230,9 @@ class GroupEstimates(Result):
             for name, one in self.estimates.items()
             if not one.fit.plausible
         ]
-        said = f"{finding} (p = {rounded(test.p_value)}, {test.simulations} simulations)."
+        sentence = f"{finding} (p = {rounded(test.p_value)}, {test.simulations} simulations)."
         sections = [
-            Section(parts=(*parts, Prose(said))),
+            Section(parts=(*parts, Prose(sentence))),
             Section(parts=(Picture("plot", {"of": self, "options": {"level": level}}, self._seen(level)),)),
             Section("Each group", (self._table(level),)),
             Section(f"Differences from {label(self.largest, 80)}", (_table_of(self.differences(level), level),)),
@@ -244,7 +258,7 @@ class GroupEstimates(Result):
         )
 
     def describe(self, level: float = 0.95, *, width: int = 100) -> str:
-        """The report as text for a terminal so wide."""
+        """Return the report as text for a terminal of this width."""
         return self.report(level).text(width, reporting.MOST_LINES)
 
     def plot(self, level: float = 0.95, title: str | None = None) -> Chart:
@@ -279,7 +293,7 @@ class GroupEstimates(Result):
             return "Each line is the cumulative probability in one group."
         return f"Dots are the estimates, lines their {percent(level)} intervals, each by itself."
 
-    def _table(self, level: float) -> Table:
+    def _table(self, level: float) -> TextTable:
         headings = (
             "group",
             "reports",
@@ -291,7 +305,9 @@ class GroupEstimates(Result):
             for _, what in self._compared:
                 cells += [rounded(float(value_of(one, what) or 0), 4), one.interval(what, level).ends]
             rows.append(tuple(cells))
-        return Table(headings, tuple(rows), tuple(range(1, len(headings))), strong=tuple(range(2, len(headings), 2)))
+        return TextTable(
+            headings, tuple(rows), tuple(range(1, len(headings))), strong=tuple(range(2, len(headings), 2))
+        )
 
     def _how(self) -> Iterator[tuple[str, str]]:
         for name, one in self.estimates.items():
@@ -311,7 +327,7 @@ def _ends(one: Interval, other: Interval) -> tuple[float, float]:
     return low, a - b + math.hypot(one.high - a, b - other.low)
 
 
-def _table_of(found: Sequence[Difference], level: float) -> Table:
+def _table_of(differences: Sequence[Difference], level: float) -> TextTable:
     headings = ("group", "statistic", "difference", f"{percent(level)} interval", "")
     rows = tuple(
         (
@@ -321,9 +337,9 @@ def _table_of(found: Sequence[Difference], level: float) -> Table:
             f"{rounded(one.low, 4)} to {rounded(one.high, 4)}",
             ("larger" if one.low > 0 else "smaller") if one.found else "no difference found",
         )
-        for one in found
+        for one in differences
     )
-    return Table(headings, rows, (2, 3), strong=(2,))
+    return TextTable(headings, rows, (2, 3), strong=(2,))
 
 
 def estimate_by(
@@ -333,7 +349,7 @@ def estimate_by(
     reports: Any = None,
     by: Any = None,
     column: str = "",
-    method: Method = "auto",
+    method: Method | Estimator = "auto",
     **options: Any,
 ) -> GroupEstimates:
     """Estimate the distribution of true values in each of several groups, and how much the groups differ.
@@ -383,21 +399,21 @@ def estimate_by(
             f"a comparison needs at least two groups; got {len(given)}.", argument="by" if counts is None else "counts"
         )
     key = "counts" if counts is not None else "reports"
-    found = {}
+    estimates = {}
     for name, some in given.items():
-        found[str(name)] = estimate(mechanism=mechanism, method=method, **{key: some}, **options)
-    return GroupEstimates(found, column)
+        estimates[str(name)] = estimate(mechanism=mechanism, method=method, **{key: some}, **options)
+    return GroupEstimates(estimates, column)
 
 
 def _split(reports: Any, by: Any) -> dict[str, list[object]]:
-    """The reports of each group, in the order in which groups come up; a group that is missing has no name."""
+    """Return the reports of each group, in the order in which groups come up; a group that is missing has no name."""
     values = reports.tolist() if hasattr(reports, "tolist") else list(reports)
     groups = by.tolist() if hasattr(by, "tolist") else list(by)
     if len(values) != len(groups):
         raise InvalidInput.must_be("by", "one group for each report", InWords(f"{len(groups):,} for {len(values):,}"))
-    found: dict[str, list[object]] = {}
+    reports_of: dict[str, list[object]] = {}
     for value, group in zip(values, groups, strict=True):
         if group is None or group != group:
             raise InvalidInput(f"{named('by')} has missing groups. Give them a name, or leave these people out.")
-        found.setdefault(str(group), []).append(value)
-    return found
+        reports_of.setdefault(str(group), []).append(value)
+    return reports_of

@@ -26,25 +26,25 @@ import numpy as np
 from ..exact.arrays import FloatArray, IntArray
 from .algebra import NumericalFailure
 
-#: No step goes further than this share of the way to the border.
-SHORT_OF_BORDER = 0.995
+#: Longest step, as a share of the way to the border.
+MAX_STEP_SHARE = 0.995
 
-#: Far more than any problem needs; the tests hold the method to 30.
-MOST_ITERATIONS = 100
+#: Maximum number of steps, far more than any problem needs; the tests hold the method to 30.
+MAX_ITERATIONS = 100
 
-#: Updates to begin with (they cost as much as one step or two, and save four), and how much of the uniform
-#: distribution is mixed into their result: far less of it would be too near the border, where steps are short.
+#: Number of updates to begin with (they cost as much as one step or two, and save four), and share of the uniform
+#: distribution that is mixed into their result: far less of it would be too near the border, where steps are short.
 UPDATES, SHARE_OF_UNIFORM, TRACE_OF_UNIFORM = 28, 1e-2, 1e-9
 
-#: What is added to the diagonal of a system that is singular to doubles, as a share of the largest weight.
+#: Addition to the diagonal of a system that is singular to doubles, as a share of the largest weight.
 RIDGE = 1e-13
 
-#: A method that has not lowered the gap for so many steps has reached what doubles can resolve.
-MOST_IDLE = 12
+#: Number of steps without a lower gap after which a method has reached what doubles can resolve.
+MAX_IDLE_STEPS = 12
 
 
 class Products(Protocol):
-    """What every method needs to know: the shares of the observed reports, and the products with A."""
+    """The inputs of every method: the shares of the observed reports, and the products with A."""
 
     #: The number of truths.
     size: int
@@ -52,14 +52,14 @@ class Products(Protocol):
     q: FloatArray
 
     def forward(self, p: FloatArray, /) -> FloatArray:
-        """p A: how likely each report is (up to a factor of its own that stays the same)."""
+        """Return p A: how likely each report is (up to a factor of its own that stays the same)."""
 
     def backward(self, v: FloatArray, /) -> FloatArray:
-        """A v: for each truth, the mean of v over its reports."""
+        """Return A v: for each truth, the mean of v over its reports."""
 
 
-class Model(Products, Protocol):
-    """What the interior point method needs beyond products: the linear systems of its steps."""
+class NewtonModel(Products, Protocol):
+    """The inputs of the interior point method: products, and the linear systems of its steps."""
 
     #: Where q is positive; elsewhere nu stays 0.
     seen: IntArray | slice
@@ -72,7 +72,7 @@ Newton = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True)
-class Solution:
+class SolverResult:
     """A distribution, the gap that certifies it, and how it was reached: a gap and a log-likelihood per iteration."""
 
     p: FloatArray
@@ -85,12 +85,12 @@ class Solution:
 
 
 def tolerance_for(people: int) -> float:
-    """The gap to stop at: a thousandth of a unit of log-likelihood in all, and never below what doubles resolve."""
+    """Return the gap to stop at: a thousandth of a unit of log-likelihood in all, but at least what doubles resolve."""
     return float(np.clip(1e-3 / people, 1e-12, 1e-8))
 
 
 def gap_of(model: Products, p: FloatArray, u: FloatArray | None = None) -> float:
-    """How much log-likelihood per report is missing at most: log max_i g_i with g = A (q / u), u = p A.
+    """Return how much log-likelihood per report is missing at most: log max_i g_i with g = A (q / u), u = p A.
 
     By Jensen's inequality, for any other distribution r, ``sum_j q_j log((r A)_j / u_j) <= log sum_i r_i g_i``, and
     that is at most ``log max_i g_i``. It costs one product, and nobody needs to trust the solver.
@@ -99,7 +99,7 @@ def gap_of(model: Products, p: FloatArray, u: FloatArray | None = None) -> float
     return max(0.0, math.log(float(model.backward(model.q / u).max()) * float(p.sum())))
 
 
-def solve(model: Model, tolerance: float, costs: FloatArray | None = None) -> Solution:
+def solve(model: NewtonModel, tolerance: float, costs: FloatArray | None = None) -> SolverResult:
     """Maximise the likelihood to a gap of at most ``tolerance``, or as far as doubles go.
 
     Parameters
@@ -121,7 +121,7 @@ def solve(model: Model, tolerance: float, costs: FloatArray | None = None) -> So
     z = c - model.backward(nu)
     best, least, idle = p, math.inf, 0
     trace: list[tuple[float, float]] = []
-    for _ in range(MOST_ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         mass = float(c @ p)
         g = model.backward(q / u)
         gap = max(0.0, math.log(float((g / c).max()) * mass))
@@ -129,7 +129,7 @@ def solve(model: Model, tolerance: float, costs: FloatArray | None = None) -> So
         idle = 0 if gap < least else idle + 1
         if gap < least:
             best, least = p, gap
-        if least <= tolerance or idle > MOST_IDLE:
+        if least <= tolerance or idle > MAX_IDLE_STEPS:
             break
         try:
             step = _step(model, g - c, p, u, nu, z)
@@ -139,11 +139,11 @@ def solve(model: Model, tolerance: float, costs: FloatArray | None = None) -> So
             break
         p, nu, z = step
         u = model.forward(p)
-    return Solution(best / best.sum(), least, tuple(trace))
+    return SolverResult(best / best.sum(), least, tuple(trace))
 
 
 def _beginning(model: Products, c: FloatArray) -> FloatArray:
-    """Some updates from the uniform distribution, and a little of it: they cost less than the steps they save."""
+    """Make some updates from the uniform distribution and mix in a little of it; this costs less than it saves."""
     n, q = model.size, model.q
     p = np.full(n, 1 / n)
     for _ in range(UPDATES):
@@ -156,7 +156,7 @@ def _beginning(model: Products, c: FloatArray) -> FloatArray:
 
 
 def _step(
-    model: Model, slope: FloatArray, p: FloatArray, u: FloatArray, nu: FloatArray, z: FloatArray
+    model: NewtonModel, slope: FloatArray, p: FloatArray, u: FloatArray, nu: FloatArray, z: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """Make one predictor and corrector; None where its numbers are not finite.
 
@@ -180,13 +180,13 @@ def _step(
     dnu = error - bend - weights * du
     if not math.isfinite(dp.sum() + dnu.sum()):
         return None
-    ahead = min(1.0, SHORT_OF_BORDER * _reach(p, dp))
-    dual = min(1.0, SHORT_OF_BORDER * min(_reach(z, dz), _reach(nu[seen], dnu[seen])))
+    ahead = min(1.0, MAX_STEP_SHARE * _reach(p, dp))
+    dual = min(1.0, MAX_STEP_SHARE * min(_reach(z, dz), _reach(nu[seen], dnu[seen])))
     return p + ahead * dp, nu + dual * dnu, z + dual * dz
 
 
-def _system(model: Model, weights: FloatArray, slacks: FloatArray) -> Newton:
-    """The linear system of a step; where reports cannot tell some truths apart, with a little more on the diagonal."""
+def _system(model: NewtonModel, weights: FloatArray, slacks: FloatArray) -> Newton:
+    """Return the linear system of a step, with a ridge where reports cannot tell some truths apart."""
     try:
         return model.newton(weights, slacks)
     except NumericalFailure:
@@ -194,6 +194,6 @@ def _system(model: Model, weights: FloatArray, slacks: FloatArray) -> Newton:
 
 
 def _reach(x: FloatArray, dx: FloatArray) -> float:
-    """The largest step at which x + step dx has no negative entry (at most 1e6)."""
+    """Return the largest step at which x + step dx has no negative entry (at most 1e6)."""
     worst = float((dx / x).min())
     return 1e6 if worst >= -1e-6 else -1 / worst

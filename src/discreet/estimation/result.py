@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +15,17 @@ from ..errors import InvalidInput, Unsupported
 from ..exact.arrays import FloatArray
 from ..plots import Chart
 from ..report import Json, Report, Result, stamped
+from ..tabular import Columns, Tabular, as_latex, as_pandas
 from . import spikes
 from .describing import pictures, reporting
 from .describing.reporting import MOST_LINES, MOST_ROWS, Origin
 from .describing.summary import answers, distribution_json, intervals_json, stratified_answers
 from .fit import Fit, examine
-from .interior import Solution
+from .interior import SolverResult
 from .intervals.joint import Joint, Margin
 from .intervals.moments import Unbiased
 from .intervals.questions import Answers, IntervalInputs
-from .method_table import METHODS
+from .method_table import method_info
 from .model.problem import Problem
 from .solvers.distance import Distance
 from .solvers.likelihood import Likelihood
@@ -33,7 +34,7 @@ from .spikes import Spikes
 from .statistics import read_share
 from .strata import Homogeneity, Stratified, gain
 
-#: From so many values on, a note says what the likelihood does to shares.
+#: Number of values from which on a note explains the bias of likelihood in shares.
 MANY_VALUES = 100
 
 
@@ -45,7 +46,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate(Answers, Result):
+class Estimate(Answers, Tabular, Result):
     """The distribution of the truths behind noisy reports. ``str()`` is what ``describe()`` says.
 
     Made by :func:`discreet.estimate`.
@@ -55,7 +56,7 @@ class Estimate(Answers, Result):
     space, distribution, people
         The true values, the probability of each (read-only), and how many people reported.
     method
-        How it was made: "empirical-bayes", "mle", "smoothed", "ibu" or "inverse".
+        The method that made it, such as "empirical-bayes" or "mle"; "custom:NAME" for a function of your own.
     gap
         How much log-likelihood per report is missing from the maximum at most; a bound that needs no trust in the
         solver. Not a number for an inverse with negative entries, which is not a distribution.
@@ -87,13 +88,13 @@ class Estimate(Answers, Result):
     notes: tuple[str, ...] = ()
     distance: Distance | None = None
     origin: Origin | None = field(repr=False, default=None)
-    _maximum: Solution | None = field(repr=False, default=None)
+    _maximum: SolverResult | None = field(repr=False, default=None)
     _likelihood: Likelihood = field(repr=False, default=None)  # type: ignore[assignment]
-    _solution: Solution = field(repr=False, default=None)  # type: ignore[assignment]
+    _solution: SolverResult = field(repr=False, default=None)  # type: ignore[assignment]
 
     @property
     def converged(self) -> bool:
-        """Whether the gap is at most what was asked for: whether this is the maximum likelihood estimate."""
+        """True if the gap is at most the tolerance, so that this is the maximum likelihood estimate."""
         return self.gap <= self.tolerance
 
     @property
@@ -115,7 +116,7 @@ class Estimate(Answers, Result):
 
     @cached_property
     def fit(self) -> Fit:
-        """Whether the reports look like what the mechanism makes of the maximum likelihood estimate, of each group.
+        """The test of whether the reports look like what the mechanism makes of the maximum likelihood estimate.
 
         On a large map, whose maximum takes minutes, of the smoothed estimate itself.
         """
@@ -126,27 +127,27 @@ class Estimate(Answers, Result):
 
     @cached_property
     def spikes(self) -> Spikes | None:
-        """Whether this is a comb though a smoother distribution fits the reports as well: true in a condition if so.
+        """The finding whether this is a comb though a smoother distribution fits as well; true in a condition if so.
 
         None for methods that smooth or invert, and where values have no neighbours.
         """
-        return spikes.examine(self._likelihood, self.distribution) if METHODS[self.method].unsmoothed else None
+        return spikes.examine(self._likelihood, self.distribution) if method_info(self.method).unsmoothed else None
 
     @cached_property
-    def _top(self) -> Solution:
-        """The maximum of the likelihood, which intervals are built around whatever the method."""
+    def _top(self) -> SolverResult:
+        """The maximum of the likelihood, which intervals are built around with every method."""
         if self.method == "mle":
             return self._solution
         return self._likelihood.maximum() if self._maximum is None else self._maximum
 
     @property
     def maximum(self) -> FloatArray:
-        """The maximum likelihood estimate, whatever the method."""
+        """The maximum likelihood estimate, also with other methods."""
         return self._top.p
 
     @property
     def cells_are_quick(self) -> bool:
-        """Whether an interval for one share takes no longer where there are many values; known without any interval."""
+        """True if an interval for one share takes no longer where there are many values; known at once."""
         groups = self.problem.groups
         return len(groups) == 1 and groups[0].kernel.reports_are_sets
 
@@ -162,7 +163,7 @@ class Estimate(Answers, Result):
         return Joint(self)
 
     def margin(self, part: int) -> Margin:
-        """The distribution of one of several answers alone, with intervals, for reports of a product of mechanisms."""
+        """Return the distribution of one of several answers, with intervals, for reports of a product of mechanisms."""
         return self.joint.margin(part)
 
     # ------------------------------------------------------------------------------------------------ groups
@@ -211,11 +212,47 @@ class Estimate(Answers, Result):
 
     # ------------------------------------------------------------------------------------------------ words
 
+    def data_columns(self, level: float | None = None) -> Columns:
+        """Return a row for each true value: its probability, and with a level the ends of a band for all at once."""
+        columns: dict[str, list[object]] = {
+            "value": [self.space.value(k) for k in range(len(self.distribution))],
+            "probability": self.distribution.tolist(),
+        }
+        if level is not None:
+            band = self.band(read_share(level, "level", inside=True), simultaneous=True, of="cells")
+            columns |= {"low": band.low.tolist(), "high": band.high.tolist()}
+        return columns
+
+    def to_pandas(self, level: float | None = None) -> Any:
+        """Return values and probabilities as a ``pandas.DataFrame``.
+
+        Parameters
+        ----------
+        level
+            With it, also the ends of intervals that contain all true probabilities at once this often.
+        """
+        return as_pandas(self.data_columns(level))
+
+    def to_latex(self, *, caption: str = "", label: str = "", digits: int = 4, level: float | None = None) -> str:
+        """Return values and probabilities as a LaTeX table (:meth:`discreet.Comparison.to_latex`).
+
+        Parameters
+        ----------
+        caption, label, digits
+            As for comparisons.
+        level
+            As for :meth:`to_pandas`.
+        """
+        return as_latex(self.data_columns(level), caption=caption, label=label, digits=digits)
+
+    def _headline(self) -> str:
+        return f"{self.people:,} reports of {self.space.title}, {self.method}"
+
     def __str__(self) -> str:
         return self.describe()
 
     def report(self, level: float = 0.95, *, most: int = MOST_ROWS, origin: Origin | None = None) -> Report:
-        """What the estimate says: numbers with intervals, what they cover, how good they are, what is protected.
+        """Report the numbers with intervals, what these cover, how good the estimate is, and what is protected.
 
         Parameters
         ----------
@@ -229,7 +266,7 @@ class Estimate(Answers, Result):
         return reporting.estimate_report(self, read_share(level, "level", inside=True), most, origin or self.origin)
 
     def describe(self, level: float = 0.95, *, width: int = 100, most: int = MOST_LINES) -> str:
-        """The report as text for a terminal so wide, with at most so many values.
+        """Return the report as text for a terminal of this width, with at most ``most`` values.
 
         Examples
         --------
@@ -244,12 +281,12 @@ class Estimate(Answers, Result):
         return reporting.estimate_report(self, level, most, pages=False).text(width, most)
 
     def table(self, most: int = 40, level: float = 0.95) -> tuple[list[str], list[list[str]]]:
-        """Headings and cells, as text: counts in order, in ranges where they are many; all else by probability."""
+        """Return headings and cells as text: counts in order, in ranges if they are many; all else by probability."""
         made = reporting.table(self, most, read_share(level, "level", inside=True))
         return list(made.headings), [list(row) for row in made.rows]
 
     def to_json(self, level: float | None = None) -> dict[str, Json]:
-        """The findings as plain JSON values.
+        """Return the findings as plain JSON values.
 
         Parameters
         ----------
@@ -274,12 +311,12 @@ class Estimate(Answers, Result):
             level = read_share(level, "level", inside=True)
             content |= {"level": level, "intervals": intervals_json(answers(self, level))}
         if level is not None and len(self.problem.groups) > 1:
-            found = stratified_answers(self, level)
+            statistics = stratified_answers(self, level)
             content["homogeneity"] = self.homogeneity().values()
             content["stratified"] = {
                 "distribution": self.stratified.distribution.tolist(),
-                **{one.statistic: one.value for one in found if one.statistic in ("mean", "variance")},
-                "intervals": intervals_json(found),
+                **{one.statistic: one.value for one in statistics if one.statistic in ("mean", "variance")},
+                "intervals": intervals_json(statistics),
             }
         return stamped("estimate", 2, content)
 
@@ -297,7 +334,7 @@ class Estimate(Answers, Result):
         return pictures.draw(self, title, band)
 
     def map_errors(self) -> FloatArray | None:
-        """How much a smoothed map varies from survey to survey: the standard error of the people in each square.
+        """Return how much a smoothed map varies from survey to survey: a standard error of the people in each square.
 
         Squares are those that :meth:`plot` draws, at most 100 a side, in rows from the south. Detail that smoothing has
         blurred is not in it: intervals of single cells are wider. None where the estimate is not a smoothed map.
@@ -340,7 +377,7 @@ def of_problem(problem: Problem, tolerance: float | None = None) -> Estimate:
     return of_maximum(likelihood, likelihood.maximum())
 
 
-def of_maximum(likelihood: Likelihood, solution: Solution) -> Estimate:
+def of_maximum(likelihood: Likelihood, solution: SolverResult) -> Estimate:
     """Return the estimate that the maximum of a likelihood is, with notes on what was not reached."""
     problem = likelihood.problem
     notes: tuple[str, ...] = ()
@@ -357,8 +394,8 @@ def of_maximum(likelihood: Likelihood, solution: Solution) -> Estimate:
     return finish(likelihood, solution, "mle", notes)
 
 
-def finish(likelihood: Likelihood, solution: Solution, method: str, notes: tuple[str, ...]) -> Estimate:
-    """The estimate that a solution is."""
+def finish(likelihood: Likelihood, solution: SolverResult, method: str, notes: tuple[str, ...]) -> Estimate:
+    """Return the estimate that a solution is."""
     distribution = solution.p.copy()
     distribution.flags.writeable = False
     problem = likelihood.problem

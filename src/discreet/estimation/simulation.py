@@ -7,8 +7,7 @@ Alvim, Chatzikokolakis, Palamidessi, Pazii, *LDP on metric spaces* (section VI).
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,16 +17,20 @@ from ..errors import InvalidInput, Unsupported, WrongType, arg
 from ..exact.arrays import FloatArray, IntArray
 from ..exact.integers import positive_integer
 from ..exact.rationals import Number, text_up
+from ..lists import read_list
 from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES
 from ..optimise.improve.calibration import Calibration, calibrate
-from ..report import Json, Prose, Report, Result, Section, Table, Terms, stamped
+from ..progress import with_bar
+from ..report import Json, Prose, Report, Result, Section, Terms, TextTable, stamped
 from ..spaces import Counts, Grid, Labels, Space
+from ..tabular import Columns, Tabular
 from ..utility import kantorovich, read_prior, transport_solver
 from ..wording import plural, rounded
-from .methods import Method, estimate
+from .method_table import custom_name
+from .methods import Estimator, Method, estimate
 
-#: What the first parameter of a family is where true values are these; "space" takes any of them.
+#: First parameter of a family, by the kind of true values; "space" takes any of them.
 FIRST_PARAMETER: dict[type, str] = {Counts: "n", Grid: "grid", Labels: "space"}
 
 
@@ -67,6 +70,9 @@ class ReconstructionLoss(Result):
     against: str
     mechanism: Mechanism = field(repr=False)
 
+    def _headline(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         return (
             f"Kantorovich loss {self.mean:.4g} +- {self.standard_error:.2g} ({len(self.losses)} surveys of "
@@ -74,7 +80,7 @@ class ReconstructionLoss(Result):
         )
 
     def to_json(self) -> dict[str, Json]:
-        """The numbers as plain JSON values."""
+        """Return the numbers as plain JSON values."""
         content: dict[str, Json] = {
             "mechanism": self.mechanism.family,
             "mean": self.mean,
@@ -88,7 +94,7 @@ class ReconstructionLoss(Result):
         return stamped("reconstruction-loss", 1, content)
 
     def report(self) -> Report:
-        """How far off reconstructions are, and how that was simulated."""
+        """Report how far off reconstructions are, and how that was simulated."""
         error = "" if math.isnan(self.standard_error) else f" (standard error {rounded(self.standard_error, 2)})"
         truth = "the population" if self.against == "population" else "the people of each survey"
         terms = [
@@ -113,12 +119,12 @@ def reconstruction_loss(
     people: int | None = None,
     repeats: int = 20,
     seed: int = 0,
-    method: Method = "mle",
+    method: Method | Estimator = "mle",
     against: str | None = None,
     progress: bool | None = None,
     **options: Any,
 ) -> ReconstructionLoss:
-    """The expected Kantorovich distance between the truth and what is reconstructed from reports, by simulation.
+    """Simulate the expected Kantorovich distance between the truth and what is reconstructed from reports.
 
     In every repetition people's true values are drawn from the population, reported through the mechanism, and
     estimated; the distance of the estimate from the truth is measured.
@@ -169,25 +175,26 @@ def reconstruction_loss(
     number = int(fixed.sum()) if fixed is not None else positive_integer(people, "people")
     rng = np.random.default_rng(seed)
     losses, distances = np.empty(times), np.empty(times)
-    for k in _shown(range(times), times, f"{FAMILIES.title(mechanism.family)}: surveys", progress):
+    for k in with_bar(range(times), f"{FAMILIES.title(mechanism.family)}: surveys", progress):
         truths = fixed if fixed is not None else rng.multinomial(number, target)
         indices = np.repeat(np.arange(space.size), truths)
         reports = mechanism.simulate(space.values(indices), seed=int(rng.integers(2**63)))
         distances[k] = (
             np.mean(space.distance(space.values(indices), reports)) if mechanism.outputs == space else math.nan
         )
-        found = estimate(reports=reports, mechanism=mechanism, method=method, **options)
+        reconstruction = estimate(reports=reports, mechanism=mechanism, method=method, **options)
         compared = truths / number if goal == "sample" else target
-        losses[k] = kantorovich(np.maximum(found.distribution, 0) / np.maximum(found.distribution, 0).sum(),
-                                compared, space)  # fmt: skip
+        p = np.maximum(reconstruction.distribution, 0)
+        losses[k] = kantorovich(p / p.sum(), compared, space)
+    name = method if isinstance(method, str) else custom_name(method)
     error = float(losses.std(ddof=1) / math.sqrt(times)) if times > 1 else math.nan
     return ReconstructionLoss(
-        float(losses.mean()), error, losses, float(distances.mean()), number, method, goal, mechanism
+        float(losses.mean()), error, losses, float(distances.mean()), number, name, goal, mechanism
     )
 
 
 def _fixed(population: object, people: int | None, size: int) -> IntArray | None:
-    """The people there are, if whole numbers of them were given instead of a distribution."""
+    """Return the people, if whole numbers of them were given instead of a distribution."""
     if people is not None:
         return None
     counts = np.asarray(population)
@@ -203,22 +210,11 @@ def _fixed(population: object, people: int | None, size: int) -> IntArray | None
     return counts.astype(np.int64)
 
 
-def _shown(items: Iterable[int], total: int, words: str, progress: bool | None) -> Iterator[int]:
-    """The items, with a bar on a terminal."""
-    if not (sys.stderr.isatty() if progress is None else progress):
-        yield from items
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    yield from track(items, words, total, console=Console(stderr=True), transient=True)
-
-
 # ------------------------------------------------------------------------------------------------ comparisons
 
 
 @dataclass(frozen=True)
-class LossComparison(Result):
+class LossComparison(Tabular, Result):
     """Mechanisms calibrated to the same target, and how well a population is reconstructed from each.
 
     Attributes
@@ -241,8 +237,22 @@ class LossComparison(Result):
     calibrations: Mapping[str, Calibration]
     losses: Mapping[str, ReconstructionLoss]
 
+    def data_columns(self) -> Columns:
+        """Return a row for each family: its epsilon, and how far reports and reconstructions are off."""
+        losses = self.losses.values()
+        return {
+            "family": list(self.losses),
+            "epsilon": [one.mechanism.certificate.epsilon for one in losses],
+            "reports off by": [one.report_loss for one in losses],
+            "reconstruction off by": [one.mean for one in losses],
+            "standard error": [one.standard_error for one in losses],
+        }
+
+    def _headline(self) -> str:
+        return f"{', '.join(self.losses)}, calibrated to {self.target}"
+
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and cells, as text."""
+        """Return headings and cells as text."""
         headings = ["mechanism", "epsilon", "reports off by", "reconstruction off by", "standard error"]
         cells = []
         for name, loss in self.losses.items():
@@ -254,7 +264,7 @@ class LossComparison(Result):
         return self.describe()
 
     def to_json(self) -> dict[str, Json]:
-        """The numbers as plain JSON values."""
+        """Return the numbers as plain JSON values."""
         mechanisms = {
             name: {"calibration": self.calibrations[name].to_json(), "loss": loss.to_json()}
             for name, loss in self.losses.items()
@@ -262,9 +272,11 @@ class LossComparison(Result):
         return stamped("loss-comparison", 1, {"target": self.target, "mechanisms": mechanisms})
 
     def report(self) -> Report:
-        """The mechanisms side by side, and what is equal about them."""
+        """Report the mechanisms side by side, and what is equal about them."""
         headings, cells = self.table()
-        made = Table(tuple(headings), tuple(tuple(row) for row in cells), tuple(range(1, len(headings))), compact=True)
+        made = TextTable(
+            tuple(headings), tuple(tuple(row) for row in cells), tuple(range(1, len(headings))), compact=True
+        )
         meaning = (
             "Off by: the mean distance of a report from its true value, and the mean Kantorovich distance of the "
             "reconstruction. Equal in the target does not mean equally private for one person: compare the epsilons."
@@ -275,7 +287,7 @@ class LossComparison(Result):
 
 
 def _default_families(space: Space) -> list[str]:
-    """The families that are compared by default: those for such values alone, then those for any."""
+    """Return the families that are compared by default: those for such values alone, then those for any."""
     offered = FAMILIES.offered("reconstruct")
     firsts = dict.fromkeys((FIRST_PARAMETER[type(space)], "space"))
     return [family.name for first in firsts for family in offered if family.parameters[0] == first]
@@ -292,7 +304,7 @@ def compare_reconstruction(
     within: object = None,
     repeats: int = 20,
     seed: int = 0,
-    method: Method = "mle",
+    method: Method | Estimator = "mle",
     progress: bool | None = None,
 ) -> LossComparison:
     """Compare mechanisms at equal privacy by how well a population can be reconstructed from their reports.
@@ -332,14 +344,14 @@ def compare_reconstruction(
     wish: dict[str, Any] = {"likelihood_ratio": likelihood_ratio, "within": within}
     if distance is not None:
         wish = {"distance": distance, "prior": prior.tolist()}
-    found, losses = {}, {}
-    for family in _default_families(space) if families is None else families:
+    calibrations, losses = {}, {}
+    for family in _default_families(space) if families is None else read_list(families, "families", "families"):
         name = family if isinstance(family, str) else family.__name__
-        found[name] = calibrate(family, space, **wish)
+        calibrations[name] = calibrate(family, space, **wish)
         losses[name] = reconstruction_loss(
-            found[name].mechanism, population, people=people, repeats=repeats, seed=seed, method=method,
+            calibrations[name].mechanism, population, people=people, repeats=repeats, seed=seed, method=method,
             progress=progress,
         )  # fmt: skip
-    if not found:
+    if not calibrations:
         raise InvalidInput("there is nothing to compare.", "Name at least one family.", argument="families")
-    return LossComparison(next(iter(found.values())).target, found, losses)
+    return LossComparison(next(iter(calibrations.values())).target, calibrations, losses)

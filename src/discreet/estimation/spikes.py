@@ -15,19 +15,20 @@ from .algebra import single_threaded_blas
 from .intervals import intervals
 from .solvers.likelihood import Likelihood
 
-#: Two estimates differ if they place at least this share of the people at other values.
-MOVED = 0.1
+#: Least share of the people at other values by which two estimates differ.
+MIN_MOVED_SHARE = 0.1
 
-#: The other one is smoother if a value differs from the mean of its neighbours by at most this share of what it did.
-SMOOTHER = 0.7
+#: Largest roughness of a smoother estimate, as a share: how far its values are from the mean of their neighbours.
+MAX_ROUGHNESS = 0.7
 
-#: So many updates at most put right what the reports know well, such as a share of zeros, and leave the rest smooth.
-MOST_UPDATES = 200
+#: Maximum number of updates: they restore what the reports determine, such as a share of zeros, and leave the rest
+#: smooth.
+MAX_RESTORING_UPDATES = 200
 
-#: A distribution fits as well if it is within the region of this level, as in profile intervals.
-LEVEL = 0.95
+#: Level of the region in which a distribution fits as well, as in profile intervals.
+FIT_LEVEL = 0.95
 
-#: What it means, and what to do about it.
+#: The warning about spikes, and what to do about them.
 MEANING = (
     "Some bars are artefacts of maximum likelihood. The reports cannot tell neighbouring values apart: a smoother "
     "distribution fits them equally well."
@@ -37,7 +38,7 @@ ADVICE = 'Read sums over ranges, or use the method "auto" (in a terminal: leave 
 
 @dataclass(frozen=True)
 class Spikes:
-    """Whether an estimate is spiky, and the example that shows it.
+    """The finding whether an estimate is spiky, and the example that shows it.
 
     Attributes
     ----------
@@ -57,7 +58,7 @@ class Spikes:
     allowed: float
 
     def __bool__(self) -> bool:
-        return self.moved >= MOVED and self.roughness <= SMOOTHER and self.deviance <= self.allowed
+        return self.moved >= MIN_MOVED_SHARE and self.roughness <= MAX_ROUGHNESS and self.deviance <= self.allowed
 
 
 def examine(likelihood: Likelihood, p: FloatArray) -> Spikes | None:
@@ -78,12 +79,12 @@ def examine(likelihood: Likelihood, p: FloatArray) -> Spikes | None:
     if around is None:
         return None
     model, people = likelihood.model, likelihood.problem.people
-    allowed = intervals.quantile(LEVEL, intervals.DEGREES) ** 2
+    allowed = intervals.quantile(FIT_LEVEL, intervals.DEGREES) ** 2
     seen = model.q > 0  # far from all truths, a report that did not occur may have a chance of 0
     with single_threaded_blas(likelihood.problem.places):
         best = float(model.q[seen] @ np.log(model.forward(p)[seen]))
         q = (p + around) / 2
-        for _ in range(MOST_UPDATES):
+        for _ in range(MAX_RESTORING_UPDATES):
             u = model.forward(q)
             deviance = 2 * people * (best - float(model.q[seen] @ np.log(u[seen])))
             if deviance <= allowed:

@@ -13,8 +13,8 @@ from ..errors import InvalidInput, InWords, Unsupported, WrongType, meant
 from ..exact.arrays import FloatArray, as_floats
 from ..spaces import Space
 
-#: What solvers leave where there is nothing: cumulative sums are compared up to this.
-DUST = 1e-9
+#: Accuracy of cumulative sums: solvers leave traces where there is nothing.
+SUM_ACCURACY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,51 +36,51 @@ class Reconstruction:
     people: int
 
     def mean(self) -> float | tuple[float, float]:
-        """The mean true count; on a map the mean place (x, y), or (latitude, longitude) on a map of a box."""
+        """Return the mean true count; on a map the mean place (x, y), or (latitude, longitude) on a map of a box."""
         if self.space.as_grid is not None:
             x, y = self.space.coordinates()
             return float(self.distribution @ x), float(self.distribution @ y)
         return float(self.distribution @ numbers(self.space, "a mean"))
 
     def variance(self) -> float:
-        """The variance of the true counts."""
+        """Return the variance of the true counts."""
         x = numbers(self.space, "a variance")
         mean = float(self.distribution @ x)
         return float(self.distribution @ (x - mean) ** 2)
 
     def cdf(self) -> FloatArray:
-        """For each count k, the probability of a true count of at most k."""
+        """Return, for each count k, the probability of a true count of at most k."""
         numbers(self.space, "a cumulative distribution")
         return np.asarray(np.cumsum(self.distribution))
 
     def quantile(self, q: float) -> int:
-        """The smallest count k with a probability of at least q of a true count of at most k.
+        """Return the smallest count k with a probability of at least q of a true count of at most k.
 
         Where some entries are negative, the cumulative sums are replaced by the closest ones that never fall.
         """
         level = read_share(q, meant("q", "the order of a quantile"))
-        sums = self.cdf()
-        reached = np.flatnonzero((sums if self.distribution.min() >= 0 else never_falling(sums)) >= level - DUST)
+        sums = self.cdf() if self.distribution.min() >= 0 else never_falling(self.cdf())
+        reached = np.flatnonzero(sums >= level - SUM_ACCURACY)
         return int(reached[0]) if reached.size else len(self.distribution) - 1
 
     def probability(self, low: object, high: object) -> float:
-        """The probability of a true count from ``low`` to ``high``, both included."""
+        """Return the probability of a true count from ``low`` to ``high``, both included."""
         return float(self.distribution @ indicator(self.space, ("range", low, high)))
 
     def expected_counts(self) -> FloatArray:
-        """How many of the people are expected to have each true value."""
+        """Return the expected number of people with each true value."""
         return np.asarray(self.people * self.distribution)
 
 
 def never_falling(values: FloatArray) -> FloatArray:
-    """The closest sequence, in squares, that never falls: neighbours in the wrong order share their mean."""
+    """Return the closest sequence, in squares, that never falls: neighbours in the wrong order share their mean."""
     from scipy.optimize import isotonic_regression
 
     return np.asarray(isotonic_regression(values).x)
 
 
 def numbers(space: Space, what: str) -> FloatArray:
-    """The counts of a space as floats; refused where values are not numbers."""
+    """Return the counts of a space as floats; refuse values that are not numbers."""
     if not space.is_line:
         raise Unsupported(
             f"{what} is for counts; these values are {space.noun}s.",
@@ -90,7 +90,7 @@ def numbers(space: Space, what: str) -> FloatArray:
 
 
 def read_share(value: object, what: str, inside: bool = False) -> float:
-    """A number between 0 and 1."""
+    """Read a number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise WrongType.must_be(what, "a number between 0 and 1", value)
     if not (0 < value < 1 if inside else 0 <= value <= 1):
@@ -99,7 +99,7 @@ def read_share(value: object, what: str, inside: bool = False) -> float:
 
 
 def indicator(space: Space, statistic: tuple[Any, ...]) -> FloatArray:
-    """1 for the values that are meant, 0 for the others."""
+    """Return 1 for the values that are meant, 0 for the others."""
     kind, *rest = statistic
     size = space.size
     assert size is not None
@@ -135,7 +135,7 @@ def unknown(statistic: object) -> InvalidInput:
 
 
 def read_weights(values: ArrayLike, size: int) -> FloatArray:
-    """A linear statistic of one's own: a number for each true value."""
+    """Read the weights of a linear statistic: a number for each true value."""
     try:
         weights = as_floats(values)
     except (TypeError, ValueError):
@@ -150,5 +150,5 @@ def read_weights(values: ArrayLike, size: int) -> FloatArray:
 
 
 def at_most(k: int, size: int) -> FloatArray:
-    """1 for the first values up to number k, and 0 for those after it."""
+    """Return 1 for the first values up to number k, and 0 for those after it."""
     return (np.arange(size) <= k).astype(float)

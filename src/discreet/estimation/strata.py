@@ -25,11 +25,11 @@ from . import interior
 from .describing import reporting
 from .describing.reporting import MOST_LINES, MOST_ROWS
 from .describing.summary import answers, distribution_json, intervals_json
-from .interior import Model, Newton, Solution
+from .interior import Newton, NewtonModel, SolverResult
 from .intervals.moments import Unbiased
 from .intervals.questions import Answers, IntervalInputs
 from .model.problem import Problem
-from .solvers.large import Structured
+from .solvers.large import StructuredModel
 from .solvers.likelihood import Likelihood
 from .statistics import read_share
 
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Homogeneity(Result):
-    """Whether several groups of people seem to have the same distribution.
+    """The test of whether several groups of people have the same distribution.
 
     Attributes
     ----------
     statistic
         Twice the log-likelihood that separate distributions gain over a common one.
     p_value
-        How often the common estimate alone would give so large a gain, by simulation.
+        How often the common estimate alone would give at least this gain, by simulation.
     simulations
         How many simulations that was.
 
@@ -65,7 +65,7 @@ class Homogeneity(Result):
 
     @property
     def differ(self) -> bool:
-        """Whether the groups seem to differ: a p-value of at most 5%."""
+        """True if the groups seem to differ: a p-value of at most 5%."""
         return self.p_value <= 0.05
 
     def __str__(self) -> str:
@@ -75,15 +75,15 @@ class Homogeneity(Result):
         return f"No evidence that the groups differ ({how}). That does not prove that they are alike."
 
     def values(self) -> dict[str, Any]:
-        """The numbers as plain JSON values, without the name of a format."""
+        """Return the numbers as plain JSON values, without the name of a format."""
         return {"statistic": self.statistic, "p_value": self.p_value, "simulations": self.simulations}
 
     def to_json(self) -> dict[str, Json]:
-        """The numbers as plain JSON values."""
+        """Return the numbers as plain JSON values."""
         return stamped("homogeneity", 1, self.values())
 
     def report(self) -> Report:
-        """Whether the groups seem to differ, and the numbers that say so."""
+        """Report the finding, and the numbers behind it."""
         numbers = Terms(
             (
                 ("statistic", rounded(self.statistic, 4)),
@@ -126,10 +126,10 @@ class Stratified(Answers, Result):
         parts = [Likelihood(one.problem, one.tolerance) for one in self.strata]
         p = np.concatenate([share * one._top.p for share, one in zip(shares, self.strata, strict=True)])
         unbiased = tuple(Unbiased(one.problem, one._top.p) for one in self.strata)
-        return IntervalInputs(Apart(parts, shares), Solution(p, 0.0, ((0.0, 0.0),)), unbiased, shares)
+        return IntervalInputs(SeparateLikelihoods(parts, shares), SolverResult(p, 0.0, ((0.0, 0.0),)), unbiased, shares)
 
     def to_json(self, level: float | None = None) -> dict[str, Json]:
-        """The numbers as plain JSON values.
+        """Return the numbers as plain JSON values.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Stratified(Answers, Result):
         return stamped("stratified", 1, content)
 
     def report(self, level: float = 0.95, *, most: int = MOST_ROWS) -> Report:
-        """A few statistics with intervals, the likeliest values, and what the intervals cover.
+        """Return a few statistics with intervals, the likeliest values, and what the intervals cover.
 
         Parameters
         ----------
@@ -155,12 +155,12 @@ class Stratified(Answers, Result):
         return reporting.stratified_report(self, len(self.strata), read_share(level, "level", inside=True), most)
 
     def describe(self, level: float = 0.95, *, width: int = 100, most: int = MOST_LINES) -> str:
-        """The report as text for a terminal so wide, with at most so many values."""
+        """Return the report as text for a terminal of this width, with at most ``most`` values."""
         return self.report(level, most=most).text(width, most)
 
     @staticmethod
-    def _surveys(wanted: int) -> int:
-        if wanted:
+    def _surveys(surveys: int) -> int:
+        if surveys:
             raise Unsupported(
                 "intervals of a stratified estimate are not calibrated by surveys.",
                 "Leave surveys out.",
@@ -169,7 +169,7 @@ class Stratified(Answers, Result):
         return 0
 
 
-class Apart:
+class SeparateLikelihoods:
     """The likelihood of the reports if every group has a distribution of its own, as a function of all of them."""
 
     def __init__(self, parts: Sequence[Likelihood], shares: Sequence[float]) -> None:
@@ -180,24 +180,24 @@ class Apart:
     @cached_property
     def _model(self) -> Blocks:
         models = [part.model for part in self._parts]
-        plain = [model for model in models if not isinstance(model, Structured)]
+        plain = [model for model in models if not isinstance(model, StructuredModel)]
         if len(plain) < len(models):
             raise Unsupported("a stratified estimate of so many values has no intervals.", "Ask each of its strata.")
         return Blocks(plain, self._shares)
 
     def mean_log(self, p: FloatArray) -> float:
-        """The log-likelihood per report, up to a constant."""
+        """Return the log-likelihood per report, up to a constant."""
         return float(self._model.q @ np.log(self._model.forward(p)))
 
-    def maximise(self, costs: FloatArray | None = None, start: FloatArray | None = None) -> Solution:
-        """The maximum for these costs."""
+    def maximise(self, costs: FloatArray | None = None, start: FloatArray | None = None) -> SolverResult:
+        """Return the maximum for these costs."""
         return interior.solve(self._model, self.tolerance, costs)
 
 
 class Blocks:
     """Models side by side that have nothing in common: a block-diagonal matrix."""
 
-    def __init__(self, models: Sequence[Model], shares: Sequence[float]) -> None:
+    def __init__(self, models: Sequence[NewtonModel], shares: Sequence[float]) -> None:
         self._models = models
         self.q = np.concatenate([share * model.q for share, model in zip(shares, models, strict=True)])
         self.seen: IntArray | slice = np.flatnonzero(self.q)
@@ -224,8 +224,8 @@ class Blocks:
         return solve
 
 
-def gain(likelihood: Likelihood, common: Solution | None = None) -> float:
-    """Twice the log-likelihood that a distribution for each group gains over a common one."""
+def gain(likelihood: Likelihood, common: SolverResult | None = None) -> float:
+    """Return twice the log-likelihood that a distribution for each group gains over a common one."""
     problem = likelihood.problem
     top = likelihood.maximum() if common is None else common
     apart = sum(

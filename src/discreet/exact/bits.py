@@ -114,6 +114,18 @@ class SeededBits:
         return self._parts[number]
 
 
+def seeded_bits(seed: int | np.random.Generator) -> SeededBits:
+    """Return reproducible bits from a seed, or from the next number of a generator of NumPy.
+
+    >>> generator = np.random.default_rng(1)
+    >>> seeded_bits(generator).deep() == seeded_bits(generator).deep()
+    False
+    """
+    if isinstance(seed, np.random.Generator):
+        return SeededBits(int(seed.integers(2**63)))
+    return SeededBits(seed)
+
+
 class ReplayBits:
     """Given bytes, played back; reading past the end is an error. For tests."""
 

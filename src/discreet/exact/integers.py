@@ -18,10 +18,10 @@ def is_integer(value: object) -> bool:
 
 def _refuse_kind(kind: str, what: str) -> WrongType:
     advice = {
-        "float": "convert deliberately first, for instance with .astype(int) after checking that nothing is lost",
-        "boolean": "convert deliberately first, for instance with int(...)",
-    }.get(kind, "give whole numbers")
-    return WrongType(f"{what} must be integers; got {kind} values.", f"To use them, {advice}.")
+        "float": "Convert them first, for instance with .astype(int) after checking that nothing is lost.",
+        "boolean": "Convert them first, for instance with int(...).",
+    }.get(kind, "Give whole numbers.")
+    return WrongType(f"{what} must be integers; got {kind} values.", advice)
 
 
 def read_integers(values: object, what: str = "values") -> Array:

@@ -411,6 +411,11 @@ class LedgerTerms:
             raise InvalidInput("the budget as rho does not follow from epsilon and delta.")
         return terms
 
+    @property
+    def budget(self) -> Cost:
+        """The total budget; its rho is None where epsilons add up."""
+        return Cost(self.epsilon, self.delta, self.rho)
+
     def add(self, total: Cost, cost: Cost) -> Cost:
         """Add a cost to a total; under the filter zcdp, refuse a cost without a rho."""
         if self.filter == "sum":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..privacy.relations import RELATIONS
-from ..report import Bar, Code, Json, Part, Prose, Report, Result, Section, Table, Terms, stamped
+from ..report import Bar, Code, Json, Part, Prose, Report, Result, Section, Terms, TextTable, stamped
 from ..unit import Unit
 from .budget import NOTHING, Cost, LedgerTerms, short
 from .chain import Event, time_text
@@ -86,21 +86,21 @@ class LedgerStatement(Result):
     def __str__(self) -> str:
         return self.describe()
 
-    def _budget(self) -> Table:
+    def _budget(self) -> TextTable:
         rows, bars = [], []
         for what in currencies(self.terms):
             total, used, rest = (_amount(cost, what) for cost in (self.terms, self.spent, self.left))
             rows.append((what, short(total, up=False), short(used, up=True), short(rest, up=False)))
             share = float(used / total)
             bars.append(Bar(share, share, 1.0))
-        return Table(("", "budget", "spent", "left"), tuple(rows), numbers=(1, 2, 3), bars=tuple(bars))
+        return TextTable(("", "budget", "spent", "left"), tuple(rows), numbers=(1, 2, 3), bars=tuple(bars))
 
     def _listed(self) -> Section:
         if not self.entries:
             return Section(parts=(Prose("There are no entries yet."),))
         costs = currencies(self.terms)
         editions = any(map(_edition, self.entries))
-        table = Table(
+        table = TextTable(
             ("no.", "time (UTC)", *costs, "state", *["edition"] * editions, "question"),
             tuple(self._line(entry, editions) for entry in self.entries),
             numbers=(0, *range(2, 2 + len(costs))),

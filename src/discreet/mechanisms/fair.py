@@ -20,6 +20,13 @@ def explicit_fair(n: object, *, alpha: Number | None = None, epsilon: Number | N
     The normaliser is ``y = (1-a)/(1+a-2a^(n/2+1))`` for even n and ``y = (1-a)/((1+a)(1-a^((n+1)/2)))`` for odd n. (The
     paper prints the even one only.)
 
+    Parameters
+    ----------
+    n
+        The largest count, or a ``Counts`` space.
+    alpha, epsilon
+        Exactly one of them; alpha = e^-epsilon.
+
     References
     ----------
     [C] eq. (16).

@@ -58,6 +58,11 @@ def two_sided_geometric(*, epsilon: Number | None = None, alpha: Number | None =
 
     ``P(j | i) = (1-a)/(1+a) a^|i-j|`` with a = e^-epsilon. Its variance is 2a/(1-a)^2.
 
+    Parameters
+    ----------
+    epsilon, alpha
+        Exactly one of them; alpha = e^-epsilon.
+
     Examples
     --------
     >>> two_sided_geometric(alpha="1/2").probability(10, 8)

@@ -16,6 +16,13 @@ def rounded_laplace(n: object, *, epsilon: Number) -> Mechanism:
     sampled as that exact integer law: no floating-point Laplace number is ever drawn, so the attacks on those do not
     apply (Mironov 2012).
 
+    Parameters
+    ----------
+    n
+        The largest count, or a ``Counts`` space.
+    epsilon
+        The privacy between adjacent counts; the Laplace noise has scale 1/epsilon.
+
     References
     ----------
     [C] section II-B.

@@ -151,6 +151,8 @@ def exponential(
         The guarantee asked for.
     sensitivity
         The largest change of a score between adjacent truths; by default computed from the matrix. It is checked.
+    inputs, outputs
+        The spaces of the rows and the columns; by default counts.
 
     References
     ----------

@@ -27,6 +27,13 @@ def random_rounding(n: object, *, base: int = 3) -> Mechanism:
     A count ``k base + r`` is rounded up with probability r/base and down otherwise, so that its mean is right.
     Multiples are published as they are: a published 3 is impossible for a true 0, and certain for a true 3.
 
+    Parameters
+    ----------
+    n
+        The largest count, or a ``Counts`` space.
+    base
+        The published counts are multiples of it, at least 2.
+
     Examples
     --------
     >>> m = random_rounding(9, base=3)
@@ -53,6 +60,13 @@ def suppression(n: object, *, below: int = 5) -> Mechanism:
     """Return suppression of small counts: 1..below-1 are published as "suppressed", all others unchanged.
 
     Nothing is random, so published values separate the counts next to the limit: delta is 1 at every epsilon.
+
+    Parameters
+    ----------
+    n
+        The largest count, or a ``Counts`` space.
+    below
+        The smallest count from 1 on that is published, at least 2.
 
     Examples
     --------

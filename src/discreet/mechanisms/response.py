@@ -61,6 +61,11 @@ def uniform(n: object) -> Mechanism:
 
     It protects perfectly and gives no information: the baseline of [C] definition 5.
 
+    Parameters
+    ----------
+    n
+        The largest count, or a ``Counts`` space.
+
     Examples
     --------
     >>> uniform(3).probability(0, 3), uniform(3).certificate.epsilon

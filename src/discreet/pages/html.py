@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 #: Version of the frame, which a bundle states: an audit compares pages word for word if the versions are equal.
-TEMPLATE = 2
+TEMPLATE = 3
 
 
-def page(report: Report, pictures: Sequence[str] | None = None) -> str:
+def page(report: Report, pictures: Sequence[str] | None = None, files: Sequence[str] = ()) -> str:
     """Render the report as a whole page.
 
     Parameters
@@ -33,9 +33,15 @@ def page(report: Report, pictures: Sequence[str] | None = None) -> str:
         The report.
     pictures
         Its pictures in order, as :func:`~discreet.pages.pictures.draw_picture` draws them, if they exist already.
+    files
+        Names of the files in the folder of the page: where the text names one as code, it becomes a link.
     """
     svgs = [draw_picture(picture, k) for k, picture in enumerate(pictures_of(report))] if pictures is None else pictures
-    return _template("page.html").render(_content(report, svgs), style=_style(), prefix="section") + "\n"
+    text = _template("page.html").render(_content(report, svgs), style=_style(), prefix="section") + "\n"
+    for name in files:
+        code = f"<code>{name}</code>"  # all other text is escaped, so this is a name between backticks
+        text = text.replace(code, f'<a href="{name}">{code}</a>')
+    return text
 
 
 def fragment(report: Report) -> str:

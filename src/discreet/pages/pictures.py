@@ -25,6 +25,9 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Chart]] = {
     "editions": lambda numbers: plots.editions(
         numbers["rows"], numbers["by"], numbers["title"], *numbers["sentences"], level=numbers["level"]
     ),
+    "growth": lambda numbers: plots.growth(
+        numbers["rows"], numbers["by"], numbers["title"], *numbers["sentences"], level=numbers["level"]
+    ),
     "delta": lambda numbers: plots.delta_curve(numbers["subjects"]),
     "bars": lambda numbers: plots.comparison(numbers["rows"]),
     "noise by size": lambda numbers: plots.noise_by_size(numbers["half_widths"], numbers["level"]),

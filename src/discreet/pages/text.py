@@ -7,7 +7,7 @@ from dataclasses import replace
 from textwrap import fill
 
 from ..plots.chart import printable
-from ..report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
+from ..report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Terms, TextTable
 
 #: Minimum width of labels in characters, with the blanks behind them.
 _MIN_LABEL_WIDTH = 10
@@ -58,7 +58,7 @@ def _part(part: Part, label: int, width: int, most: int) -> Iterator[str]:
         yield from (fill(printable(item), width, subsequent_indent="  ") for item in part.items)
     elif isinstance(part, Terms):
         yield from (f"{printable(name):<{label}}{printable(description)}".rstrip() for name, description in part.pairs)
-    elif isinstance(part, Table):
+    elif isinstance(part, TextTable):
         yield from _table(_cross_table(part, width) if part.over else part, width, most)
     elif isinstance(part, Code):
         yield from (f"    {printable(line)}" for line in part.text.splitlines())
@@ -66,7 +66,7 @@ def _part(part: Part, label: int, width: int, most: int) -> Iterator[str]:
         assert isinstance(part, Picture)  # a terminal shows no pictures
 
 
-def _cross_table(table: Table, width: int) -> Table:
+def _cross_table(table: TextTable, width: int) -> TextTable:
     """Prepare a cross-table for a terminal: intervals next to their figures if there is room, else below."""
     columns = [[cell.partition("\n") for cell in column] for column in zip(*table.rows, strict=True)]
     merged = [[figure for figure, _, _ in columns[0]], *map(_joined_cells, columns[1:])]
@@ -83,7 +83,7 @@ def _joined_cells(column: list[tuple[str, str, str]]) -> list[str]:
     return [f"{figure:>{figure_width}}  {interval:>{interval_width}}".rstrip() for figure, _, interval in column]
 
 
-def _table(table: Table, width: int, most: int) -> Iterator[str]:
+def _table(table: TextTable, width: int, most: int) -> Iterator[str]:
     """Render the cells under their headings, with a bar for each row: solid up to the interval, shaded within it."""
     from io import StringIO
 

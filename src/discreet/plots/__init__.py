@@ -14,12 +14,13 @@ from .chart import Chart, beside
 from .counts import counts
 from .curves import comparison, delta_curve, error
 from .editions import editions
+from .growth import growth
 from .noise import tradeoff
 from .probabilities import heatmap, report_map, rows
 from .sizes import noise_by_size
 
 __all__ = [
-    "Chart", "beside", "comparison", "counts", "delta_curve", "editions", "error", "heatmap", "noise_by_size",
+    "Chart", "beside", "comparison", "counts", "delta_curve", "editions", "error", "growth", "heatmap", "noise_by_size",
     "report_map", "rows",
     "tradeoff",
 ]  # fmt: skip

@@ -21,6 +21,9 @@ FILLS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#777
 _TOTAL_WIDTH = 640
 _MAX_BARS, _MAX_PANELS, _MAX_COLUMN_ROWS = 40, 12, 64
 
+#: Share of the largest count below which the widest interval cannot be seen: six pixels of a chart.
+MIN_VISIBLE_SHARE = 0.02
+
 #: Width of a letter of a label in a wide font, in pixels: the reader's font may be wider than the drawing program's.
 _LETTER_WIDTH = 6.8
 
@@ -370,9 +373,29 @@ def _colour(column: str | None, hues: list[str]) -> Spec:
     }  # fmt: skip
 
 
+def invisible_half_width(cells: Iterable[Spec]) -> int | None:
+    """Return the largest half width of the intervals if even the widest is too short to see in the chart, else None.
+
+    >>> near, far = ({"status": "A", "count": count, "low": count - 3, "high": count + 3} for count in (7, 7000))
+    >>> invisible_half_width([near, far]), invisible_half_width([near])
+    (3, None)
+    """
+    noisy = [cell for cell in cells if cell["status"] == "A"]
+    ends = [(cell.get("low"), cell.get("high")) for cell in noisy]
+    widths = [math.inf if low is None or high is None else high - low for low, high in ends]
+    reach = max([0, *(abs(cell["count"]) for cell in noisy)])
+    widest = max(widths, default=0)
+    return math.ceil(widest / 2) if widest < MIN_VISIBLE_SHARE * reach else None
+
+
 def _how_to_read(form: str, level: str, table: list[Spec]) -> list[str]:
     marks = {row["status"] for row in table}
-    words = [f"{'Bars' if form == 'bars' else 'Dots'} are the released counts; lines are their {level} intervals."]
+    shapes, half_width = "Bars" if form == "bars" else "Dots", invisible_half_width(table)
+    words = [f"{shapes} are the released counts; lines are their {level} intervals."]
+    if half_width is not None:
+        words = [
+            f"{shapes} are the released counts. Their {level} intervals are too short to see: at most ± {half_width:,}."
+        ]
     words += ["× cannot exist."] if "M" in marks else []
     words += ["? was suppressed."] if "Q" in marks else []
     return [" ".join(words)]

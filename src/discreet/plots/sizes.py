@@ -17,11 +17,11 @@ def noise_by_size(half_widths: Mapping[str, int], level: float, title: str | Non
     Parameters
     ----------
     half_widths
-        For each name, up to eight, the noise that is not exceeded with probability ``level``.
+        For each name (the first eight are drawn), the half-width of the noise.
     level
-        That probability.
+        The probability with which the noise stays within its half-width.
     title
-        Instead of "Error for counts of every size".
+        Title of the chart, instead of "Error for counts of every size".
 
     Examples
     --------
@@ -47,5 +47,7 @@ def noise_by_size(half_widths: Mapping[str, int], level: float, title: str | Non
         "data": {"values": rows}, "mark": {"type": "line", "clip": True, "tooltip": True}, "width": WIDTH,
         "height": 220, "encoding": {"x": x, "y": y, **(series(names, "color") if len(names) > 1 else {})},
     }  # fmt: skip
-    enough = "; ".join(f"{10 * width:,} for 10%, {100 * width:,} for 1%" for width in list(half_widths.values())[:1])
-    return finish(spec, title or "Error for counts of every size", f"Counts of at least {enough}.", width=WIDTH)
+    large_counts = "; ".join(
+        f"{10 * width:,} for 10%, {100 * width:,} for 1%" for width in list(half_widths.values())[:1]
+    )
+    return finish(spec, title or "Error for counts of every size", f"Counts of at least {large_counts}.", width=WIDTH)

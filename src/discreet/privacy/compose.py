@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from ..errors import InvalidInput, Unsupported, arg
 from ..exact.rationals import Number, as_fraction, bound_up, text_up
-from ..report import Fact, Json, NoTruthValue, Prose, Report, Result, Section, Table, plain, question, stamped
+from ..report import Fact, Json, NoTruthValue, Prose, Report, Result, Section, TextTable, plain, question, stamped
 from ..wording import plural
 from .bounds import (
     MAX_IDENTICAL,
@@ -174,7 +174,7 @@ class Composition(NoTruthValue, Result):
             tuple(Fact(f"ε = {epsilon}", f"with δ = {delta}") for delta, epsilon in rows if epsilon != "infinity"),
             (
                 Section(parts=(Prose(self.sentence),)),
-                Section(parts=(Table(("delta", "epsilon"), tuple(rows), numbers=(0, 1), compact=True),)),
+                Section(parts=(TextTable(("delta", "epsilon"), tuple(rows), numbers=(0, 1), compact=True),)),
             ),
         )
 

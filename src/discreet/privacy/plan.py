@@ -11,24 +11,25 @@ from typing import Any
 from ..errors import InvalidInput, InWords, Unsupported, WrongType, arg
 from ..exact.integers import is_integer
 from ..exact.rationals import as_fraction, claimed, log_bounds
+from ..lists import read_list
 from .certificate import Certificate, Privacy
 from .gaussian import GaussianEvidence
 from .notions import usual_notion
 from .pairs import Evidence
 from .verify import Verdict, verify
 
+#: What a list of releases may hold.
+_RELEASES = "mechanisms, verdicts, certificates, Privacy(...) or pairs (one of these, times)"
+
 
 def read_plan(releases: Iterable[Any]) -> list[tuple[Any, int]]:
     """Return each distinct release and the number of times it is made."""
-    if isinstance(releases, str | bytes | Privacy | Certificate | Verdict) or not isinstance(releases, Iterable):
+    if isinstance(releases, Privacy | Certificate | Verdict) or hasattr(releases, "kernel"):
         raise WrongType.must_be(
-            "releases",
-            "a list of mechanisms, verdicts, certificates, Privacy(...) or pairs (one of these, times)",
-            InWords(type(releases).__name__),
-            "Write compose([(it, times)]).",
+            "releases", f"a list of {_RELEASES}", InWords(type(releases).__name__), "Write compose([(it, times)])."
         )
     counts: dict[Any, tuple[Any, int]] = {}
-    for position, entry in enumerate(releases):
+    for position, entry in enumerate(read_list(releases, "releases", _RELEASES)):
         item, times = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, 1)
         if not is_integer(times) or times < 1:
             raise InvalidInput.must_be(

@@ -25,7 +25,7 @@ from ..exact.laws import Finite
 from ..exact.rationals import Number, as_fraction, text_down, text_up
 from ..mechanism import Mechanism, finish
 from ..privacy.verify import Verdict, verify
-from ..report import Fact, Json, Picture, Report, Result, Section, Table, Terms, stamped
+from ..report import Fact, Json, Picture, Report, Result, Section, Terms, TextTable, stamped
 from ..spaces import Counts, Integers
 from ..wording import percent
 from .writing import write_ptable
@@ -278,7 +278,9 @@ class PTable(Result):
         rows = tuple(
             (str(k), str(v), str(w), percent(Fraction(w, self.keys))) for k, b in enumerate(self.blocks) for v, w in b
         )
-        table = Table(("count", "noise", "keys", "share"), rows[:MAX_ROWS], (0, 1, 2, 3), total=len(rows), compact=True)
+        table = TextTable(
+            ("count", "noise", "keys", "share"), rows[:MAX_ROWS], (0, 1, 2, 3), total=len(rows), compact=True
+        )
         figures = Terms(tuple((name.replace("_", " "), str(value)) for name, value in self.about.items()))
         sections = [
             Section(parts=(Terms(terms),)),

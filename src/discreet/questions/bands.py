@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -19,6 +19,7 @@ from itertools import pairwise
 
 from ..errors import InvalidInput, InWords, WrongType, arg
 from ..exact.integers import is_integer
+from ..lists import read_list
 from ..report import Json
 from ..wording import listed
 from .domains import REST, Values, listed_values
@@ -281,9 +282,7 @@ def bands_from(column: str, edges: object) -> DeclaredBands:
     """
     if isinstance(edges, str):
         return read_bands(column, edges)
-    if isinstance(edges, bytes) or not isinstance(edges, Iterable):
-        raise WrongType.must_be(f"the bands of {column!r}", "a list of edges or a text", edges, argument="bands")
-    items = list(edges)
+    items = read_list(edges, f"the bands of {column!r}", "edges", "bands")
     numbers_or_dates = [edge for edge in items if edge is not None and edge is not ...]
     below = bool(numbers_or_dates) and numbers_or_dates[0] == -math.inf
     above = bool(numbers_or_dates) and numbers_or_dates[-1] == math.inf

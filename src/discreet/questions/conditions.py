@@ -1,9 +1,9 @@
-"""Conditions that are decided on every row and can fail on none.
+"""Conditions that have an answer for every row and cannot fail on any.
 
 An engine's error would reveal the row it stopped at, so a condition is built from a short list of tests that cannot
 fail, and everything else is refused. What a test means is stated here, not left to an engine's conversions: a column
-is *read* as the type of the literal it meets, a value that cannot be read so is NULL, and a comparison with NULL is
-neither true nor false, so that its row does not match.
+is *read* as the type of the literal it is compared with, a value that cannot be read as that type is NULL, and a
+comparison with NULL is neither true nor false, so that its row does not match.
 
 ===================  ==========================================================================================
 literal              how the column is read
@@ -12,7 +12,7 @@ literal              how the column is read
 ``7``, ``0.5``       as a double (NaN above every number); whole numbers up to 2^53 - 1 are compared exactly
 ``DATE '...'``       as a date (a moment is read as its day)
 ``TIMESTAMP '...'``  as a moment without time zone, in microseconds
-``TRUE``, ``FALSE``  as a truth value; a column that stands alone is ``column = TRUE``
+``TRUE``, ``FALSE``  as a truth value; a column without a comparison means ``column = TRUE``
 ===================  ==========================================================================================
 
 ``TRY_CAST(column AS type)`` chooses the reading instead, and is how two columns are compared.
@@ -58,7 +58,7 @@ MAX_NESTING = 20
 
 @dataclass(frozen=True)
 class Condition:
-    """A test that is decided on every row and can fail on none.
+    """A test that has an answer for every row and cannot fail on any.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def read_condition(expression: Expression, tables: frozenset[str] = frozenset())
     expression
         The SQL text as sqlglot parses DuckDB's dialect.
     tables
-        Names (lower case) that may stand before a column, as in ``visits.year``.
+        Names (lower case) by which a column may be qualified, as in ``visits.year``.
     """
     condition = Condition(_Reader(tables).test(expression))
     if depth(condition.test) > MAX_NESTING:
@@ -165,7 +165,7 @@ _REFUSED_NODES = {
     "SimilarTo": ("a regular expression can fail or take very long on a row", "Write LIKE, ILIKE or IN."),
     "Case": ("CASE is not a condition", "Write it with AND, OR and NOT."),
     "Boolean": ("a constant is not a condition on a row", "Leave it out."),
-    "Concat": ("texts side by side are not accepted", "Write one text in quotes."),
+    "Concat": ("joining texts is not accepted", "Write one text in quotes."),
 }
 
 
@@ -181,7 +181,7 @@ def _refused(node: Expression) -> InvalidInput:
 
 
 class _Reader:
-    """From sqlglot's tree to tests. Every kind of node and every part of one is accepted by name or refused."""
+    """A reader of sqlglot's trees that returns tests. It accepts each kind of node, and each of its parts, by name."""
 
     def __init__(self, tables: frozenset[str]) -> None:
         self.tables = tables
@@ -288,7 +288,7 @@ class _Reader:
         return Compare(term, "=", distinct[0]) if len(distinct) == 1 else Member(term, tuple(distinct))
 
     def is_term(self, node: Expression) -> bool:
-        """Return whether a node is built on a column rather than a literal."""
+        """Return True if a node is built on a column, False if on a literal."""
         node = bare(node)
         name = type(node).__name__
         if name == "TryCast" or (name == "Cast" and type(bare(node.this)).__name__ != "Literal"):
@@ -330,7 +330,7 @@ class _Reader:
             return SqlTerm("TRY_CAST", inner.column, inner, type_)
         signed = name == "Neg" and type(bare(node.this)).__name__ == "Literal"
         if signed or name in ("Literal", "Boolean", "Null") or (name == "Cast" and not self.is_term(node)):
-            raise refusal(f"{piece(node)} is in the place of a column", "Compare a column with a literal.")
+            raise refusal(f"{piece(node)} is a literal where a column is needed", "Compare a column with a literal.")
         raise _refused(node)
 
     def literal(self, node: Expression) -> Literal:
@@ -357,7 +357,7 @@ class _Reader:
 
 
 def column_name(node: Expression, tables: frozenset[str]) -> str:
-    """Return the name of a column, which a known table may stand before."""
+    """Return the name of a column, which a known table may qualify."""
     only(node, "this", "table")
     table = node.args.get("table")
     if type(node.this).__name__ != "Identifier":
@@ -428,7 +428,8 @@ def _checked(test: Compare) -> Compare:
     if term.type in INTEGERS and literal.type == "DOUBLE":
         if not isinstance(literal.value, int) or not -INTEGERS[term.type] <= literal.value < INTEGERS[term.type]:
             raise refusal(
-                f"{piece(test.text)} compares {term.type} with a number that is not one", "Read the column as DOUBLE."
+                f"{piece(test.text)} compares {term.type} with a number it cannot hold",
+                "Read the column as DOUBLE.",
             )
     elif term.type not in (None, literal.type):
         what = "text" if literal.type == "VARCHAR" else f"a {literal.type} literal"

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import InvalidInput, InWords, WrongType
 from ..exact.arrays import IntArray
+from ..lists import read_list
 from .domains import REST, Rest, Value, Values, listed_values, read_table
 
 
@@ -20,14 +21,14 @@ def declared_table(
     """Return the heading, the columns and the number of rows of a CSV file, or of rows as in ``groups_from``."""
     if isinstance(rows, str | Path):
         return read_table(rows)
-    row_list = list(rows)
+    row_list = read_list(rows, "groups", "rows")
     heading = list(row_list[0]) if row_list and isinstance(row_list[0], Mapping) else list(columns)
     return heading, *declared_columns(row_list, heading)
 
 
 def declared_columns(rows: Iterable[Any], names: Sequence[str]) -> tuple[list[Sequence[Value]], int]:
     """Return columns from rows: mappings, tuples in the order of the names, or bare values of a single column."""
-    row_list = list(rows)
+    row_list = read_list(rows, "groups", "rows")
     if set(map(type, row_list)) - {tuple, list}:
         row_list = [_row(row, names) for row in row_list]
     if set(map(len, row_list)) - {len(names)}:
@@ -68,7 +69,7 @@ def declared_value(value: Any, column: str) -> Value:
 
 def declared_values(values: Iterable[object], column: str) -> Values:
     """Return the values of one column as Python declares them; a final ``...`` or REST stands for all others."""
-    items = list(values)
+    items = read_list(values, f"the values of {column!r}", "values", "domain")
     ends_with_rest = bool(items) and (items[-1] is ... or isinstance(items[-1], Rest))
     named_values = tuple(declared_value(value, column) for value in (items[:-1] if ends_with_rest else items))
     if ends_with_rest and not named_values:

@@ -1,7 +1,7 @@
-"""The parts a condition is made of: literals, terms built on one column, and tests; and their normalised text.
+"""The parts of a condition: literals, terms built on one column, and tests; and their normalised text.
 
 Equal text means equal parts, and the text read again gives the same parts: it is the key under which an answer is
-recorded. How an engine writes them is up to its dialect (``engines/dialect.py``).
+recorded. Each engine's dialect writes them in its own SQL (``engines/dialect.py``).
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from datetime import date, datetime
 
 from ..sources.sql import quoted, text_literal
 
-#: Kinds of columns, as far as reading them matters. ``integer`` are the types whose comparison with a
-#: 64-bit integer cannot fail: all but the unsigned 128-bit one, which is ``other``. ``timestamp`` are moments without
-#: a time zone in microseconds; those in other units, and all types not thought of here, are ``other``.
+#: Kinds of columns that are read differently. ``integer``: the types whose comparison with a 64-bit integer cannot fail
+#: (all but the unsigned 128-bit one, which is ``other``). ``timestamp``: moments without a time zone in microseconds;
+#: those in other units, and all types not listed here, are ``other``.
 KINDS = ("integer", "number", "text", "boolean", "date", "timestamp", "other")
 
-#: Largest whole number such that all up to it are doubles, and no other number rounds to one of them.
+#: Largest whole number up to which every whole number is a double, and no other whole number rounds to one of them.
 LARGEST_WHOLE = 2**53 - 1
 
 #: The types a column can be read as. A value that cannot be read so is NULL.
 READINGS = ("VARCHAR", "DOUBLE", "BIGINT", "INTEGER", "BOOLEAN", "DATE", "TIMESTAMP")
-#: Integer types -> the first whole number above their range.
+#: Integer type -> the first whole number above its range.
 INTEGERS = {"BIGINT": 2**63, "INTEGER": 2**31}
 NEGATED = {
     "=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "LIKE": "NOT LIKE", "NOT LIKE": "LIKE",
@@ -61,7 +61,7 @@ def name_text(name: str) -> str:
 
 @dataclass(frozen=True)
 class Literal:
-    """A constant of the request and the type it gives to what it meets; numbers are DOUBLE, whole ones held as int."""
+    """A constant, with the type as which its column is read. Numbers are DOUBLE; whole ones are kept as int."""
 
     type: str
     value: int | float | str | bool | date | datetime
@@ -81,7 +81,7 @@ class Literal:
 class SqlTerm:
     """A column, or what LOWER, UPPER, TRIM, COALESCE and TRY_CAST make of a term.
 
-    ``function`` is empty for a column; ``type`` is None for a column that takes the type of the literal it meets.
+    ``function`` is empty for a column. ``type`` is None for a column that is read as the type of the literal it meets.
     """
 
     function: str
@@ -168,7 +168,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class AndOr:
-    """``a AND b AND ...`` or ``a OR b OR ...``: at least two, none of the same word, each once, in one order."""
+    """``a AND b AND ...`` or ``a OR b OR ...``: two or more distinct parts, sorted; none is joined by the same word."""
 
     word: str
     parts: tuple[Test, ...]
@@ -191,8 +191,8 @@ Test = Compare | Member | Missing | AndOr
 def join_tests(word: str, parts: list[Test]) -> Test:
     """Join one or more tests by AND or OR, without parentheses that change nothing.
 
-    The order in which people write the parts, and writing one twice, mean nothing (with NULL as well), so they make no
-    other question: the parts are put in one order, each once.
+    The order of the parts and repeated parts do not change the meaning (not with NULL either), so the question stays
+    the same: the parts are put in one order, each once.
     """
     flat: list[Test] = []
     for part in parts:
@@ -202,7 +202,7 @@ def join_tests(word: str, parts: list[Test]) -> Test:
 
 
 def comparison(left: SqlTerm, op: str, right: Literal | SqlTerm) -> Compare:
-    """Return a comparison; of two terms, always the same one stands on the left."""
+    """Return a comparison; of two terms, the one whose text sorts first is on the left."""
     if isinstance(right, SqlTerm) and right.text < left.text:
         return Compare(right, FLIPPED.get(op, op), left)
     return Compare(left, op, right)
@@ -218,7 +218,7 @@ def _order(test: Test) -> tuple[object, ...]:
 
 
 def atoms(test: Test) -> Iterator[Compare | Member | Missing]:
-    """Yield the tests that are not made of others."""
+    """Yield the tests without AND or OR: the leaves of the tree."""
     if isinstance(test, AndOr):
         for part in test.parts:
             yield from atoms(part)

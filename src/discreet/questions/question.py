@@ -8,11 +8,13 @@ reaches an engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from ..errors import arg
 from ..wording import first_of, nearest
 from .band_expressions import BAND_NODES, BandExpression, read_band_expression
 from .conditions import Condition, column_name, only, piece, refusal
@@ -22,10 +24,12 @@ from .levels import Levels, levels_text, refuse_stray_grouping
 from .selecting import (
     count_condition,
     group_columns,
+    is_quantile,
     judge_clauses,
     levels_of,
     not_a_question,
     only_statement,
+    read_quantile_expression,
     table_of,
     too_deep,
     where_of,
@@ -33,6 +37,9 @@ from .selecting import (
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
+
+#: A quantile that is asked for: its column, and the share of people with at most this value.
+QuantileRequest: TypeAlias = tuple[str, Fraction]
 
 #: Maximum number of counts in a question.
 MAX_COUNTS = 1_000
@@ -58,7 +65,8 @@ class Question:
     ``table`` is the table's name, behind its schema and a dot if the name is ``qualified``. ``levels`` are the totals
     it asks for besides its groups (:mod:`~.levels`); none if it asks for the groups alone. ``bands`` are those that
     the text has for columns of ``by``, and ``headings`` their names there; a plan takes both out of the question and
-    keeps them with the groups (:attr:`plain`).
+    keeps them with the groups (:attr:`plain`). ``quantiles`` are found in its counts: for each the place of its column
+    in ``by``, and the share.
 
     Examples
     --------
@@ -78,11 +86,12 @@ class Question:
     levels: Levels = ()
     bands: tuple[BandExpression | None, ...] = ()
     headings: tuple[str, ...] = ()
+    quantiles: tuple[tuple[int, Fraction], ...] = ()
 
     @property
     def plain(self) -> Question:
         """The question by columns alone."""
-        return replace(self, bands=(), headings=())
+        return replace(self, bands=(), headings=(), quantiles=())
 
     @cached_property
     def text(self) -> str:
@@ -203,6 +212,7 @@ def _read_question(sql: str, unit: str) -> Question:
     headings = {band: alias for alias, band in bands_by_alias.items()}
     selected_columns: list[str] = []
     counts: list[Aggregate] = []
+    quantiles: list[QuantileRequest] = []
     for item in select.expressions:
         alias = None
         if type(item).__name__ == "Alias":
@@ -223,15 +233,52 @@ def _read_question(sql: str, unit: str) -> Question:
             selected_columns.append(band.column)
         elif type(item).__name__ in ("Grouping", "GroupingId"):
             refuse_stray_grouping(item, levels)  # every published row says its level
+        elif is_quantile(item):
+            quantiles.append(read_quantile_expression(item, names))
         else:
             condition = count_condition(item, names, unit)
             counts.append(Aggregate(alias or _heading(len(counts), condition), condition))
+    if quantiles:
+        if counts:
+            raise refusal(
+                "counts and quantiles are two questions: the counts of a quantile are by its column too",
+                "Ask for the quantile alone; its counts are published with it.",
+            )
+        counts = [Aggregate(_heading(0, None), None)]
     _judge_selection(selected_columns, by, counts)
     question = Question(table, where, by, tuple(counts), qualified, levels)
-    if not any(bands):
-        return question
-    labels = tuple(name if band is None else headings.get(band, name) for name, band in zip(by, bands, strict=True))
-    return replace(question, bands=bands, headings=labels)
+    if any(bands):
+        pairs = zip(by, bands, strict=True)
+        labels = tuple(name if band is None else headings.get(band, name) for name, band in pairs)
+        question = replace(question, bands=bands, headings=labels)
+    return with_quantiles(question, quantiles) if quantiles else question
+
+
+def with_quantiles(question: Question, quantiles: Sequence[QuantileRequest]) -> Question:
+    """Return a question that counts by the columns of these quantiles too, with the quantiles to find in its counts.
+
+    >>> question = read_question("SELECT sex, COUNT(*) FROM people GROUP BY sex", unit="person")
+    >>> question = with_quantiles(question, [("age", Fraction(1, 2))])
+    >>> question.text, question.quantiles
+    ('SELECT sex, age, COUNT(*) FROM people GROUP BY sex, age', ((1, Fraction(1, 2)),))
+    """
+    by, places = list(question.by), []
+    for column, share in quantiles:
+        known = [name.casefold() for name in by]
+        if column.casefold() not in known:
+            by.append(column)
+            known.append(column.casefold())
+        places.append((known.index(column.casefold()), share))
+    added = len(by) - len(question.by)
+    if added and question.levels:
+        raise refusal(
+            "totals in the question do not go with quantiles of another column",
+            f"Group by its columns alone, and ask for {arg('totals', ','.join(question.by))}.",
+        )
+    bands = (*question.bands, *(None,) * added) if question.bands else ()
+    headings = (*question.headings, *by[len(question.by) :]) if question.headings else ()
+    found = tuple(dict.fromkeys((*question.quantiles, *places)))
+    return replace(question, by=tuple(by), bands=bands, headings=headings, quantiles=found)
 
 
 def _named_bands(select: Expression, names: frozenset[str]) -> dict[str, BandExpression]:

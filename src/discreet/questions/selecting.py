@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidInput, InWords
+from ..errors import DiscreetError, InvalidInput, InWords
+from ..exact.rationals import as_fraction
 from ..sources.parsing import duckdb_sql, parse_sql
 from ..wording import in_sql
 from .band_expressions import BAND_NODES, BandExpression, no_bands, read_band_expression
@@ -29,8 +31,15 @@ def _statements(sql: str) -> tuple[Expression, ...]:
     return tuple(one for one in parse_sql(sql, "duckdb") if type(one).__name__ != "Semicolon")
 
 
-def only_statement(sql: str, what: str) -> Expression:
-    """Parse text that holds one statement. Its own words in errors are the request's, never the data's."""
+#: What a question looks like, for errors.
+_EXAMPLE = "Write it like SELECT site, COUNT(*) FROM visits WHERE year = 1 GROUP BY site."
+
+
+def only_statement(sql: str, what: str, example: str = _EXAMPLE, *, located: bool = True) -> Expression:
+    """Parse text that holds one statement. Its own words in errors are the request's, never the data's.
+
+    An error says at which line and column of the text it is, if ``located``.
+    """
     if not isinstance(sql, str):
         raise InvalidInput.must_be(what, "a text of SQL", InWords(type(sql).__name__))
     if len(sql) > MAX_SQL_CHARACTERS:
@@ -49,10 +58,7 @@ def only_statement(sql: str, what: str) -> Expression:
         match = re.search(r"\bFROM\s+(\w+(?:[-.]\w+)*-[-.\w]*)", sql, flags=re.IGNORECASE)
         if match:
             raise refusal(f"{match[1]} needs quotes", f"Write the table as: FROM {in_sql(match[1])}")
-        raise refusal(
-            f"{what} cannot be read as SQL{where}",
-            "Write it like SELECT site, COUNT(*) FROM visits WHERE year = 1 GROUP BY site.",
-        )
+        raise refusal(f"{what} cannot be read as SQL{where if located else ''}", example)
     if len(statements) != 1:
         raise refusal(f"{what} is one statement; got {len(statements)}", "Ask one question at a time.")
     return statements[0]
@@ -125,6 +131,29 @@ def table_of(select: Expression) -> tuple[str, frozenset[str], bool]:
         names = frozenset({alias.name})
     names = frozenset(name.lower() for name in names)
     return (str(table.name), names, False) if schema is None else (f"{schema.name}.{table.name}", names, True)
+
+
+def read_where(text: str) -> str:
+    """Return a condition that was given apart from its question, as SQL without remarks; refuse anything else.
+
+    It is read by itself, so that it can neither end the question early nor add clauses to it.
+
+    >>> read_where("year = 1 AND health = 'poor' -- those who are ill")
+    "health = 'poor' AND year = 1"
+    >>> read_where("year = 1) OR (year = 2")
+    Traceback (most recent call last):
+    discreet.errors.InvalidInput: where is not one condition. Write it like where="year = 1 AND health = 'poor'".
+    """
+    example = "Write it like where=\"year = 1 AND health = 'poor'\"."
+    if not isinstance(text, str):
+        raise InvalidInput.must_be("where", "a condition as SQL text", InWords(type(text).__name__))
+    select = only_statement(f"SELECT COUNT(*) FROM t WHERE ({text}\n)", "where", example, located=False)
+    where = select.args.get("where")
+    clauses = {name for name, value in select.args.items() if value} - {"expressions", "from_", "where", "kind"}
+    if type(select).__name__ != "Select" or clauses or where is None or type(where.this).__name__ != "Paren":
+        raise InvalidInput("where is not one condition.", example, argument="where")
+    condition = read_condition(where.this)
+    return text if not set("-/#") & set(text) else condition.text
 
 
 def where_of(select: Expression, names: frozenset[str]) -> Condition | None:
@@ -215,7 +244,7 @@ def count_condition(item: Expression, names: frozenset[str], unit: str) -> Condi
         raise refusal("* selects people's rows", "Select the group columns and COUNT(*).")
     if name == "Window":
         raise refusal("a window makes one row's value depend on other rows", "Leave out OVER, and use GROUP BY.")
-    if name in ("Avg", "Min", "Max", "Median", "Quantile", "Stddev", "Variance"):
+    if name in ("Avg", "Min", "Max", "Stddev", "Variance"):
         raise refusal(
             f"{piece(item)} is not a count, and one person's value has no public bound",
             "Count ranges of the column: COUNT_IF(age BETWEEN 0 AND 17).",
@@ -282,3 +311,47 @@ def _case(node: Expression, names: frozenset[str], zero: bool) -> Condition:
     raise refusal(
         f"{piece(node)} does not add 1 for each row that meets a condition", f"Write {form}, or COUNT_IF(condition)."
     )
+
+
+#: The nodes of SQL's quantiles.
+_QUANTILE_NODES = ("Median", "Quantile", "PercentileCont", "PercentileDisc", "WithinGroup")
+
+_ACCEPTED_QUANTILES = "Write MEDIAN(age), or QUANTILE_CONT(age, 0.25) with a share between 0 and 1."
+
+
+def is_quantile(item: Expression) -> bool:
+    """Return True if a selected item is a quantile."""
+    return type(item).__name__ in _QUANTILE_NODES
+
+
+def read_quantile_expression(item: Expression, names: frozenset[str]) -> tuple[str, Fraction]:
+    """Read MEDIAN, QUANTILE_CONT or PERCENTILE_CONT ... WITHIN GROUP; QUANTILE, QUANTILE_DISC and the like too."""
+    name, node = type(item).__name__, item
+    share: Expression | None = None
+    if name == "WithinGroup":
+        only(item, "this", "expression")
+        node, order = item.this, item.expression
+        if type(node).__name__ not in ("PercentileCont", "PercentileDisc") or len(order.expressions) != 1:
+            raise refusal(f"{piece(item)} is not a quantile of one column", _ACCEPTED_QUANTILES)
+        only(node, "this")
+        only(order.expressions[0], "this", "nulls_first")
+        share, column = node.this, order.expressions[0].this
+    elif name == "Median":
+        only(item, "this")
+        column = item.this
+    else:
+        only(item, "this", "expression", "quantile")
+        share, column = item.args.get("quantile") or item.args.get("expression"), item.this
+        if share is None:
+            raise refusal(f"{piece(item)} has no share", _ACCEPTED_QUANTILES)
+    if type(column).__name__ != "Column" or type(column.this).__name__ == "Star":
+        raise refusal(f"{piece(item)} is not a quantile of one column", _ACCEPTED_QUANTILES)
+    if share is None:
+        return column_name(column, names), Fraction(1, 2)
+    try:
+        value = as_fraction(duckdb_sql(share))
+    except DiscreetError:
+        value = Fraction(0)
+    if not 0 < value < 1:
+        raise refusal(f"{piece(item)} has no share between 0 and 1", _ACCEPTED_QUANTILES)
+    return column_name(column, names), value

@@ -12,12 +12,15 @@ from ..datasets.columns import DeclaredColumn
 from ..datasets.declaration import FIXED, Declaration, DeclaredTable
 from ..datasets.editions import bind_edition, edition_file, refuse_other_file
 from ..datasets.making import refuse_other_terms
+from ..datasets.publication import Publication
 from ..engines.sources import Data, Source, open_source
-from ..errors import InvalidInput, WrongType, arg, call
+from ..errors import InvalidInput, InWords, WrongType, arg, call, named
 from ..ledger.budget import Cost, amount_text
 from ..ledger.ledger import Ledger, RecordedAnswer
+from ..lists import read_list
 from ..questions.domains import split_domain
 from ..questions.question import Question, read_question, table_of_question
+from ..questions.selecting import read_where
 from ..report import Json, Report, Result
 from ..sources.encodings import UTF8, read_encoding
 from ..sources.sql import quoted
@@ -25,8 +28,10 @@ from ..unit import read_unit_name
 from .bundle.recorded import recorded_answer
 from .bundle.released import Release
 from .counts import LedgerDecision, preview_release, release_plan
+from .plan.fields import read_quantiles
 from .plan.plan import Plan
 from .plan.planning import plan_request
+from .plan.quantile_planning import add_quantiles
 from .plan.request import Domain, RequestFields, read_request
 
 
@@ -60,6 +65,8 @@ class Dataset:
         The ledger that pays: its address, or the ledger itself.
     encoding
         The encoding of a CSV file: ``"latin-1"``, ``"windows-1252"``, ``"utf-16"``; by default UTF-8.
+    title, publisher, source, contact
+        Statements for readers of every release from the data set, unless the request has its own.
 
     Examples
     --------
@@ -78,15 +85,22 @@ class Dataset:
     def __init__(
         self, *, name: str, data: Data, unit: str, unit_name: str | None = None,
         columns: Mapping[str, object] | None = None, ledger: str | Path | Ledger | None = None,
-        encoding: str | None = None,
+        encoding: str | None = None, title: str = "", publisher: str = "", source: str = "", contact: str = "",
     ) -> None:  # fmt: skip
+        if columns is not None and not isinstance(columns, Mapping):
+            raise WrongType.must_be(
+                "columns", "a mapping from columns to their public values", InWords(type(columns).__name__)
+            )
         declared_columns = {key: DeclaredColumn.from_python(key, value) for key, value in (columns or {}).items()}
         in_files = isinstance(data, str | Path)
         ledger_name = None if ledger is None else ledger.name if isinstance(ledger, Ledger) else str(ledger)
         text = None if encoding is None else read_encoding(encoding)
         table = DeclaredTable(str(data) if in_files else "", encoding=text)
         noun = None if unit_name is None else read_unit_name(unit_name)
-        self.declaration = Declaration(name, unit, {name: table}, declared_columns, ledger_name, unit_name=noun)
+        self.declaration = Declaration(
+            name, unit, {name: table}, declared_columns, ledger_name, unit_name=noun,
+            publication=Publication(title, publisher, source, contact),
+        )  # fmt: skip
         if encoding is not None:
             if not in_files:
                 raise InvalidInput(
@@ -187,7 +201,9 @@ class Dataset:
         table, parsed = self._parse(texts)
         unit = declaration.unit_of(table)
         request_fields = dict(fields)
+        parsed = add_quantiles(parsed, read_quantiles(request_fields.get("quantile") or ()))
         overrides = self._add_declared_values(request_fields, parsed)
+        request_fields = {**declaration.publication.to_json(), **request_fields}
         request_fields |= {"unit": unit, "unit_name": declaration.unit_name}
         if request_fields.get("sizes") is None and (declaration.ledger is not None or self._book is not None):
             request_fields["relation"] = self.ledger.terms.relation
@@ -202,7 +218,7 @@ class Dataset:
             edition = edition or file_dataset or ""
         request_fields["edition"] = edition
         request = read_request(texts, **cast(RequestFields, request_fields))
-        plan = plan_request(request, cast(Data, data if source is None else source), parsed)
+        plan = plan_request(request, cast(Data, data if source is None else source), parsed, self._declaring)
         encoding = self._encoding(table, data)
         plan = replace(plan, encoding=encoding or UTF8)
         if self._edition:
@@ -211,14 +227,19 @@ class Dataset:
         return BoundPlan(plan, self, table, source, place, overrides, encoding, named_edition)
 
     def _sql(self, by: Sequence[str], where: str | None) -> str:
-        names = [by] if isinstance(by, str) else list(by)
+        names = [by] if isinstance(by, str) else read_list(by, "by", "columns")
+        if not all(isinstance(name, str) for name in names):
+            raise WrongType.must_be("by", "a list of columns", by)
         if len(self.declaration.tables) > 1:
             raise InvalidInput("the data set has several tables.", "Ask in SQL, which names one.", argument="by")
-        columns = ", ".join(map(quoted, names))
-        table = quoted(next(iter(self.declaration.tables)))
-        condition = "" if where is None else f" WHERE {where}"
-        group_by = f" GROUP BY {columns}" if names else ""
-        return f"SELECT {columns}{', ' if names else ''}COUNT(*) FROM {table}{condition}{group_by}"
+        return counting_sql(next(iter(self.declaration.tables)), names, where)
+
+    def _declaring(self, column: str) -> str:
+        """Return the advice on how to declare a column: in the file, if there is one."""
+        if self.declaration.path is None:
+            return f"Add it to {named('columns')}, or {arg('domain', [f'{column}=...'])} for this question."
+        command = f"discreet dataset add-column {self.declaration.path} --domain {column}=..."
+        return f"Run {command} first, or add {arg('domain', [f'{column}=...'])} for this question."
 
     def _parse(self, texts: Sequence[str]) -> tuple[str, list[Question]]:
         """Parse questions about one table; return its declared name, and the questions."""
@@ -290,6 +311,18 @@ class Dataset:
     def _encoding(self, table: str, data: object) -> str | None:
         """Return the declared encoding of a table, if its data is a CSV file."""
         return self.declaration.encoding_of(table, data) if isinstance(data, str) else None
+
+
+def counting_sql(table: str, by: Sequence[str], where: str | None = None) -> str:
+    """Return the SQL that counts a table by some columns.
+
+    >>> counting_sql("visits", ["site"])
+    'SELECT "site", COUNT(*) FROM "visits" GROUP BY "site"'
+    """
+    columns = ", ".join(map(quoted, by))
+    condition = "" if where is None else f" WHERE {read_where(where)}"
+    group_by = f" GROUP BY {columns}" if by else ""
+    return f"SELECT {columns}{', ' if by else ''}COUNT(*) FROM {quoted(table)}{condition}{group_by}"
 
 
 def _by_column(values: Domain | None, what: str) -> dict[str, object]:
@@ -429,7 +462,8 @@ class BoundPlan(Result):
         sections = (outlook or self.preview()).report().sections
         return replace(report, sections=(*report.sections, *sections), notes=(*report.notes, *notes))
 
-    def __repr__(self) -> str:
-        return self.describe()
+    def _headline(self) -> str:
+        return f"{self.plan.cells:,} counts of {self.plan.dataset}, cost {self.plan.cost}"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.describe()

@@ -143,15 +143,17 @@ class Protection:
         )
 
 
+def hidden_in_words(name: str, who: Unit) -> str:
+    """Return what readers can hardly tell under a neighbour relation, as a clause."""
+    one, whose = ("someone", "someone's values") if who.is_person else (who.a, f"the values of {who.a}")
+    if RELATIONS[name].hides_presence:
+        return f"whether {one} is in the table, or what {who.their} values are"
+    return f"what {whose} are"
+
+
 def _hidden(name: str, who: Unit) -> str:
     """State what readers cannot tell, and how neighbouring tables differ."""
     relation = RELATIONS[name]
-    one, whose = ("someone", "someone's values") if who.is_person else (who.a, f"the values of {who.a}")
-    what = (
-        f"whether {one} is in the table, or what {who.their} values are"
-        if relation.hides_presence
-        else f"what {whose} are"
-    )
     public = "" if relation.hides_presence else f" How many {who.several} there are is public."
     differ = f"neighbouring tables differ by one {who.one} {relation.change}"
-    return f"It limits how well readers can tell {what}: {differ}.{public}"
+    return f"It limits how well readers can tell {hidden_in_words(name, who)}: {differ}.{public}"

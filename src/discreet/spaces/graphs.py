@@ -47,7 +47,7 @@ class Graph(MetricSpace):
 
     def _build(self, labels: Iterable[Hashable], edges: list[tuple[Hashable, Hashable, Fraction]]) -> None:
         """Number the vertices and measure the shortest paths."""
-        Labels.__init__(self, labels)
+        Labels.__init__(self, list(labels))
         refuse_many(self.size)
         shortest: dict[tuple[int, int], Fraction] = {}
         for a, b, length in edges:

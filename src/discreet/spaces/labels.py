@@ -11,7 +11,8 @@ import numpy as np
 from ..errors import ForeignValue, InvalidInput, InWords, WrongType
 from ..exact.arrays import Array, FloatArray, IntArray
 from ..exact.integers import is_integer, refuse_masked, to_numpy
-from ..report import Json
+from ..lists import read_list
+from ..report import MAX_REPR, Json, one_line
 from .base import Description, Space
 
 
@@ -33,9 +34,7 @@ class Labels(Space):
             raise WrongType.must_be(
                 "labels", "a list of labels", InWords(f"the text {labels!r}"), f"Write [{labels!r}, ...]."
             )
-        if not isinstance(labels, Iterable):
-            raise WrongType.must_be("labels", "a list of labels", labels)
-        values = tuple(labels)
+        values = tuple(read_list(labels, "labels", "labels"))
         for label in values:
             if label is None or isinstance(label, float) or not isinstance(label, str | int | np.integer | np.str_):
                 raise WrongType.must_be("a label", "text or an integer", label, argument="labels")
@@ -48,6 +47,12 @@ class Labels(Space):
             raise InvalidInput.must_be("labels", "at least two", len(names))
         object.__setattr__(self, "labels", names)
         object.__setattr__(self, "_position", position)
+
+    def __repr__(self) -> str:
+        whole = f"Labels(labels={self.labels!r})"
+        if len(whole) <= MAX_REPR:
+            return whole
+        return f"Labels({one_line(', '.join(map(repr, self.labels)), MAX_REPR)} {self.size:,} in all)"
 
     @property
     def size(self) -> int:

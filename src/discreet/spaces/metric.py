@@ -99,7 +99,7 @@ class MetricSpace(Labels):
                 "Write {'a': (0, 0), 'b': (3, 4)}.",
             )  # fmt: skip
         space = cls.__new__(cls)
-        Labels.__init__(space, points)
+        Labels.__init__(space, list(points))
         refuse_many(space.size)
         places = [[as_fraction(x, "a coordinate") for x in place] for place in points.values()]
         if len({len(place) for place in places}) != 1:

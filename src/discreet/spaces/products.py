@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import ForeignValue, InvalidInput, InWords, Unsupported, WrongType, arg
 from ..exact.arrays import Array, IntArray
 from ..exact.integers import to_numpy
+from ..lists import read_list
 from ..report import Json
 from .base import Description, Space
 from .kinds import space_from as single_space_from
@@ -73,7 +74,7 @@ class ProductSpace(Space):
     noun: ClassVar[str] = "combination"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", tuple(self.parts))
+        object.__setattr__(self, "parts", tuple(read_list(self.parts, "parts", "spaces")))
         if len(self.parts) < 2:
             raise InvalidInput.must_be("parts", "two spaces or more", len(self.parts))
         infinite = next((one for one in self.parts if one.size is None), None)

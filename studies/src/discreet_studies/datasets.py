@@ -40,6 +40,7 @@ MAX_UNPACKED_BYTES = 2**31
 SOURCES = {
     "adult": "UCI Adult (Becker and Kohavi 1996, doi.org/10.24432/C5XW20)",
     "gowalla": "Gowalla check-ins (Cho, Myers and Leskovec 2011, SNAP loc-gowalla)",
+    "household": "daily sums of UCI Individual Household Electric Power Consumption (doi.org/10.24432/C58K54)",
 }
 
 _NAMES = {
@@ -48,6 +49,7 @@ _NAMES = {
         "gowalla_paris.csv.gz", "gowalla_paris.csv",
         "loc-gowalla_totalCheckins.txt.gz", "loc-gowalla_totalCheckins.txt",
     ),
+    "household": ("household_power_daily.csv.gz", "household_power_daily.csv"),
 }  # fmt: skip
 
 _ADULT_COLUMNS = (
@@ -55,6 +57,7 @@ _ADULT_COLUMNS = (
     "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country", "income",
 )  # fmt: skip
 _GOWALLA_COLUMNS = ("user", "time", "lat", "lon")
+_HOUSEHOLD_COLUMNS = ("date", "kwh")
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,12 @@ class Datasets:
     ----------
     folder
         The folder that has it; the environment variable DISCREET_DATA if not given.
+    stand_ins
+        Whether what stands in for a data set is taken even where the data set is there.
     """
 
     folder: Path | None = None
+    stand_ins: bool = False
 
     @property
     def _folder(self) -> Path | None:
@@ -98,7 +104,7 @@ class Datasets:
         >>> Datasets(Path("there is no such folder")).has("adult")
         False
         """
-        return self._find(name) is not None
+        return not self.stand_ins and self._find(name) is not None
 
     def adult(self) -> Adult:
         """Return age, sex and income of the people in Adult."""
@@ -113,6 +119,10 @@ class Datasets:
         file = self._path("gowalla")
         table = _table(file, _GOWALLA_COLUMNS, "\t" if ".txt" in file.name else ",")
         return Checkins(_whole_numbers(table["user"]), _numbers(table["lat"]), _numbers(table["lon"]))
+
+    def household(self) -> FloatArray:
+        """Return the daily use of a household in Sceaux, in kWh."""
+        return _numbers(_table(self._path("household"), _HOUSEHOLD_COLUMNS, ",")["kwh"])
 
     def doctor_visits(self) -> Mapping[str, list[str]]:
         """Return the RAND Health Insurance Experiment, which comes with the package: 20,190 years of 5,912 people.

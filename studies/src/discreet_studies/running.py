@@ -11,7 +11,21 @@ from pathlib import Path
 
 from discreet.errors import InvalidInput
 from discreet.plots import Chart
-from discreet.report import Bullets, Fact, Json, Part, Picture, Prose, Report, Result, Section, Table, Terms, stamped
+from discreet.report import (
+    Bullets,
+    Fact,
+    Json,
+    Part,
+    Picture,
+    Prose,
+    Report,
+    Result,
+    Section,
+    Terms,
+    TextTable,
+    stamped,
+)
+from discreet.tabular import Columns, Tabular
 from discreet.utility import transport_solver
 from discreet.wording import listed, plural
 
@@ -25,7 +39,7 @@ FORMATS = ("png", "svg", "pdf", "html")
 
 
 @dataclass(frozen=True, eq=False)
-class StudyResult(Result):
+class StudyResult(Tabular, Result):
     """The results of a study. Made by :func:`discreet.study`.
 
     Attributes
@@ -64,6 +78,15 @@ class StudyResult(Result):
         """All claims with their verdicts, in the paper's order."""
         return tuple(claim for results in self.results.values() for claim in results.claims)
 
+    def data_columns(self) -> Columns:
+        """Return a row for each claim: where the paper says it, what was measured, and the verdict."""
+        columns = ("key", "place", "statement", "measured", "verdict", "why", "basis")
+        rows = self._plain_claims()
+        return {name: [row[name] for row in rows] for name in columns}
+
+    def _headline(self) -> str:
+        return f"{self.study.name}, {plural(len(self.claims), 'claim')}, {'quick' if self.quick else 'full'}"
+
     def save(self, folder: str | Path, formats: Sequence[str] = FORMATS) -> Path:
         """Write charts, data, claims (also as JSON) and a page into a folder, which is created if needed.
 
@@ -87,7 +110,9 @@ class StudyResult(Result):
                     chart.save(folder / f"{exhibit.file(name)}.{ending}")
             for name, rows in results.tables.items():
                 _write_csv(folder / f"{exhibit.file(name)}.csv", rows)
-        _write_csv(folder / "claims.csv", [_plain(claim) for claim in self.claims])
+        _write_csv(folder / "claims.csv", self._plain_claims())
+        claims = json.dumps(published([self.to_json()]), ensure_ascii=False, indent=1)
+        (folder / "claims.json").write_text(claims + "\n", encoding="utf-8")
         (folder / "study.json").write_text(json.dumps(self.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
         return self.report().save(folder / "index.html")
 
@@ -97,17 +122,18 @@ class StudyResult(Result):
             {
                 "figure": exhibit.key,
                 "title": exhibit.title,
-                "chosen": list(results.choices),
+                "chosen": [*([results.note] if results.note else []), *results.choices],
                 "charts": [exhibit.file(name) for name in results.charts],
                 "tables": {exhibit.file(name): [dict(row) for row in rows] for name, rows in results.tables.items()},
             }
             for exhibit, results in self._exhibits()
         ]
         content: dict[str, Json] = {
-            "study": self.study.name, "paper": self.study.paper, "quick": self.quick, "seed": self.seed,
-            "exhibits": exhibits, "claims": [_plain(claim) for claim in self.claims], "left_out": dict(self.left_out),
+            "study": self.study.name, "paper": self.study.paper, "doi": self.study.doi,
+            "self_tested": self.study.self_tested, "quick": self.quick, "seed": self.seed,
+            "exhibits": exhibits, "claims": list(self._plain_claims()), "left_out": dict(self.left_out),
         }  # fmt: skip
-        return stamped("study", 1, content)
+        return stamped("study", 2, content)
 
     def report(self) -> Report:
         """Return the claims with their verdicts, then each exhibit: charts, what was chosen, where the data is."""
@@ -116,14 +142,18 @@ class StudyResult(Result):
         run = f"{'A quick run' if self.quick else 'A full run'}; the seed is {self.seed}."
         counts = Terms(tuple((verdict.value, plural(len(claims), "claim")) for verdict, claims in by_verdict.items()))
         sections = [Section("", (Prose(f"{self.study.paper}, cited as [{self.study.letter}]. {run}"), counts))]
-        for verdict in (Verdict.FAILS, Verdict.CORRECTED):
+        for verdict in (Verdict.FAILS, Verdict.CORRECTED, Verdict.UNDECIDABLE):
             sentences = tuple(_in_full(claim) for claim in by_verdict[verdict])
             sections += [Section(verdict.value.capitalize(), (Bullets(sentences),))] if sentences else []
         sections += [Section("All claims", (claims_table(self.claims),), "pages")] if self.claims else []
         sections += [self._section(exhibit, results) for exhibit, results in self._exhibits()]
         called = {exhibit.key: exhibit.called for exhibit in self.study.exhibits}
         notes = tuple(f"{called[key]} was left out: {why}" for key, why in self.left_out.items())
+        notes += tuple(f"{called[key]}: {results.note}" for key, results in self.results.items() if results.note)
         return Report(f"Study: {self.study.name}", "Claims, computed and judged", facts, tuple(sections), notes)
+
+    def _plain_claims(self) -> list[dict[str, Json]]:
+        return [_plain(exhibit, claim) for exhibit, results in self._exhibits() for claim in results.claims]
 
     def _exhibits(self) -> Iterator[tuple[Exhibit, ExhibitResult]]:
         return ((exhibit, self.results[exhibit.key]) for exhibit in self.study.exhibits if exhibit.key in self.results)
@@ -131,6 +161,8 @@ class StudyResult(Result):
     @staticmethod
     def _section(exhibit: Exhibit, results: ExhibitResult) -> Section:
         parts: list[Part] = [Picture("vega-lite", chart.spec, _title(chart)) for chart in results.charts.values()]
+        if results.note:
+            parts.append(Prose(results.note))
         if results.choices:
             parts += [Prose("Chosen here:"), Bullets(results.choices)]
         files = [f"`{exhibit.file(name)}.csv` ({plural(len(rows), 'row')})" for name, rows in results.tables.items()]
@@ -197,6 +229,34 @@ def study(
     return StudyResult(definition, quick, seed, results, left_out)
 
 
+def published(runs: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
+    """Return the claims of several runs as ``claims.json`` has them, from the JSON of the runs.
+
+    Each has the claim, the equation or place, the verdict with its reason and its evidence, the code that judges it,
+    the command that runs it, and the DOI of the paper.
+
+    >>> index = published([study("bounded", figure="numbers", quick=True).to_json()])
+    >>> index["claims"][0]["equation"], index["claims"][0]["doi"]
+    ('[S] section III-B, text of figure 1', '10.48550/arXiv.2007.09374')
+    """
+    entries: list[Json] = []
+    for run in runs:
+        claims = run["claims"]
+        assert isinstance(claims, list), "a study has a list of claims"
+        entries += [_published(run, claim) for claim in claims if isinstance(claim, dict)]
+    return stamped("claims", 1, {"claims": entries})
+
+
+def _published(run: Mapping[str, Json], claim: Mapping[str, Json]) -> dict[str, Json]:
+    return {
+        "claim": claim["statement"], "equation": claim["place"], "verdict": claim["verdict"],
+        "measured": claim["measured"], "why": claim["why"], "basis": claim["basis"],
+        "self_tested": run["self_tested"], "run": "quick" if run["quick"] else "full", "code": claim["code"],
+        "command": f"discreet study {run['study']} --figure {claim['figure']}",
+        "study": run["study"], "key": claim["key"], "doi": run["doi"],
+    }  # fmt: skip
+
+
 def find_study(name: str) -> Study:
     """Return a study by its name or its paper's letter."""
     match = next((s for s in STUDIES if name.casefold() in (s.name, s.letter.casefold())), None)
@@ -224,10 +284,10 @@ def read_formats(text: str) -> tuple[str, ...]:
     return formats
 
 
-def claims_table(claims: Sequence[Claim]) -> Table:
+def claims_table(claims: Sequence[Claim]) -> TextTable:
     """Return the claims as a table for people."""
     headings = ("where", "claim", "measured here", "verdict", "why")
-    return Table(
+    return TextTable(
         headings, tuple((c.place, c.statement, c.measured, c.verdict.value, c.why) for c in claims), strong=(3,)
     )
 
@@ -247,10 +307,11 @@ def _title(chart: Chart) -> str:
     return str(chart.spec["title"]["text"])
 
 
-def _plain(claim: Claim) -> dict[str, Json]:
+def _plain(exhibit: Exhibit, claim: Claim) -> dict[str, Json]:
     return {
-        "key": claim.key, "place": claim.place, "statement": claim.statement, "measured": claim.measured,
-        "verdict": claim.verdict.value, "why": claim.why,
+        "key": claim.key, "figure": exhibit.key, "place": claim.place, "statement": claim.statement,
+        "measured": claim.measured, "verdict": claim.verdict.value, "why": claim.why,
+        "basis": (claim.basis or exhibit.basis).value, "code": exhibit.code,
     }  # fmt: skip
 
 

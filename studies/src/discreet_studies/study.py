@@ -12,7 +12,7 @@ import numpy as np
 from discreet.plots import Chart
 from discreet.report import Json
 
-from .claims import Claim
+from .claims import Basis, Claim
 from .datasets import Datasets
 
 T = TypeVar("T")
@@ -77,12 +77,15 @@ class ExhibitResult:
         The claims with their verdicts.
     choices
         Choices made where the paper leaves something open, one sentence each.
+    note
+        A warning to read first, such as that synthetic data stands in for the paper's.
     """
 
     charts: Mapping[str, Chart]
     tables: Mapping[str, Sequence[Row]]
     claims: tuple[Claim, ...] = ()
     choices: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,8 @@ class Exhibit:
         True if its data shows such a data set cell by cell, and so must not be published.
     on_map
         True if it measures distances on a map, which needs the extra ``transport``.
+    basis
+        The evidence for its verdicts, where a claim does not say otherwise.
     """
 
     key: str
@@ -111,6 +116,12 @@ class Exhibit:
     needs: tuple[str, ...] = ()
     by_cell: bool = False
     on_map: bool = False
+    basis: Basis = Basis.MATHEMATICS
+
+    @property
+    def code(self) -> str:
+        """The function that computes and judges it: ``"discreet_studies.bounded.example.draw"``."""
+        return f"{self.draw.__module__}.{self.draw.__qualname__}"
 
     @property
     def called(self) -> str:
@@ -141,9 +152,15 @@ class Study:
         Authors, title and year.
     exhibits
         In the paper's order.
+    doi
+        The digital object identifier of the paper; empty for results of our own.
+    self_tested
+        True if its claims are our own, so that claimant and judge are the same.
     """
 
     name: str
     letter: str
     paper: str
     exhibits: tuple[Exhibit, ...]
+    doi: str = ""
+    self_tested: bool = False

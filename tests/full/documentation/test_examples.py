@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
 import nbformat
@@ -14,8 +16,39 @@ EXAMPLES = ROOT / "examples"
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
 
 
-def test_there_is_one_for_each_visitor() -> None:
-    assert [file.stem for file in NOTEBOOKS] == ["collector", "curator", "papers", "researcher"]
+LESSONS = [file for file in NOTEBOOKS if file.stem.startswith("lesson_")]
+
+
+def test_there_is_one_for_each_visitor_and_three_lessons() -> None:
+    visitors = [file.stem for file in NOTEBOOKS if file not in LESSONS]
+    assert visitors == ["collector", "curator", "papers", "researcher"]
+    assert [file.stem for file in LESSONS] == ["lesson_properties", "lesson_quarters", "lesson_reports"]
+
+
+@pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem)
+def test_a_lesson_asks_tries_fails_and_leaves_exercises(file: Path) -> None:
+    text = "\n".join(c.source for c in nbformat.read(file, as_version=4).cells if c.cell_type == "markdown")
+    headings = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+    assert headings == ["The question", "An attempt", "What goes wrong", "Exercises"]
+    exercises = text.split("## Exercises")[1]
+    assert all(f"\n{number}. " in exercises for number in (1, 2, 3, 4, 5))
+
+
+def _output(file: Path, code: str) -> str:
+    """Return what the one stored cell with this code printed or returned."""
+    cells = nbformat.read(file, as_version=4).cells
+    (cell,) = [cell for cell in cells if cell.cell_type == "code" and code in cell.source]
+    return "\n".join(str(o.get("text") or o["data"]["text/plain"]) for o in cell.outputs)
+
+
+def test_the_attack_succeeds_without_noise_and_the_ledger_refuses_what_it_needs() -> None:
+    file = EXAMPLES / "lesson_quarters.ipynb"
+    guesses, right = ast.literal_eval(_output(file, "attack(exact)"))
+    assert guesses == right > 20
+    assert "quarter 1: not enough budget" in _output(file, "epsilon=10")
+    assert _output(file, "released = {").count("not enough budget") == 1
+    noisy = re.search(r"\((\d+), (\d+)\)", _output(file, "attack(noisy)"))
+    assert noisy is not None and int(noisy[2]) < int(noisy[1])
 
 
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)

@@ -75,7 +75,7 @@ def test_repetitions_agree_with_expectations(key: str, found) -> None:
         ("11", "figure 11: EM is insensitive", "holds"),
         ("12", "figure 12: the margin grows", "does not hold"),
         ("12", "figure 12: GM worse than guessing", "holds"),
-        ("12", "figure 12: EM on skewed data", "does not hold"),
+        ("12", "figure 12: EM on skewed data", "undecidable as worded"),
         ("13", "figure 13: larger groups", "holds"),
         ("13", "figure 13: GM and alpha", "holds"),
     ],
@@ -92,7 +92,7 @@ def test_figure_10_on_adult_says_where_counts_really_are() -> None:
     claims = {claim.key: claim for claim in found.claims}
     assert claims["figure 10: counts lie near n/2"].verdict.value == "does not hold"
     assert "high income 24.1%" in claims["figure 10: counts lie near n/2"].measured
-    assert claims["figure 10: WM tracks UM"].verdict.value == "holds"
+    assert claims["figure 10: WM tracks UM"].verdict.value == "undecidable as worded"
     assert claims["figure 10: EM is best"].verdict.value == "holds with correction"
     targets = {row["target"] for row in found.results["10"].tables["wrong"]}
     assert targets == {"high income", "female", "under 30", "30 or under"}

@@ -39,6 +39,7 @@ VERDICTS = {
     "figure 1: bound and distance": "does not hold",
     "figure 1: equal privacy": "holds with correction",
     "proposition 1": "holds",
+    "proposition 2": "holds with correction",
     "figure 2: k-RR and shapes": "holds",
     "figure 2: geometric and shapes": "holds with correction",
     "figure 2: k-RR on four points": "holds with correction",
@@ -46,6 +47,8 @@ VERDICTS = {
     "figure 3: up to five times": "holds with correction",
     "figure 3: updates are the maximum": "does not hold",
     "figure 3: a nearer estimate": "does not hold",
+    "conjecture: errors all over the range": "holds",
+    "conjecture: why the distance is larger": "holds",
     "figure 4: within ten updates": "does not hold",
     "figure 4: k-RR is almost flat": "holds",
     "theorem 1": "holds",
@@ -63,7 +66,7 @@ def drawn() -> Mapping[str, ExhibitResult]:
 def test_every_exhibit_of_f_can_be_drawn_and_read(
     drawn: Mapping[str, ExhibitResult], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert list(drawn) == ["1", "2", "3", "4", "visits"]
+    assert list(drawn) == ["1", "invertible", "2", "3", "conjecture", "4", "visits"]
     check(drawn, capfd)
 
 

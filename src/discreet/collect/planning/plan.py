@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from ...errors import warn_renamed
 from ...exact.rationals import bound_up, text_up
 from ...mechanism import Mechanism
 from ...optimise.families import FAMILIES
 from ...plots import Chart
 from ...plots.surveys import errors_by_people
 from ...privacy.notions import BETWEEN
-from ...report import Fact, Json, Picture, Prose, Report, Result, Section, Table, Terms, stamped
+from ...report import Fact, Json, Picture, Prose, Report, Result, Section, Terms, TextTable, stamped
 from ...wording import percent, plural
 from .options import epsilon_text
-from .target import TargetError, warn_renamed
+from .target import TargetError
 from .trials import SurveyTrial
 
 #: Share of the target error above which the root mean square error of the estimate is noted; a 95% interval implies
@@ -219,7 +220,7 @@ class CollectionPlan(Result):
             self.notes,
         )
 
-    def _table(self) -> Table:
+    def _table(self) -> TextTable:
         headings = ["family", "people", "epsilon", "between any two values, at most"]
         of_maps = any(one.error is not None for one in self.families)
         rows = []
@@ -234,7 +235,7 @@ class CollectionPlan(Result):
             rows.append((*cells, "" if one.error is None else self.target.show(one.error)) if of_maps else tuple(cells))
         if of_maps:
             headings.append("error")
-        return Table(tuple(headings), tuple(rows), tuple(range(1, len(headings))), compact=True)
+        return TextTable(tuple(headings), tuple(rows), tuple(range(1, len(headings))), compact=True)
 
     def plot(self) -> Chart:
         """Return the error against the number of people, by the formula and simulated."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from ...errors import InvalidInput, Unsupported
+from ...errors import InvalidInput, Unsupported, warn_renamed
 from ...estimation.statistics import indicator
 from ...exact.arrays import FloatArray
 from ...spaces import Space
@@ -84,11 +83,6 @@ class TargetError:
             return np.arange(space.size or 0, dtype=float)
         assert isinstance(self.statistic, tuple)
         return indicator(space, self.statistic)
-
-
-def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
-    """Warn that a public name has changed."""
-    warnings.warn(f"{old} is now {new}; the next version removes {old}.", DeprecationWarning, stacklevel)
 
 
 def current_target(target_error: str | None, former: str | None) -> str | None:

@@ -116,7 +116,7 @@ class Surveys:
         """
         rng = np.random.default_rng(seed)
         errors: list[float] = []
-        off: list[float] = []
+        errors_by_default: list[float] = []
         coverage: list[bool] = []
         for number in range(surveys):
             counts = rng.multinomial(people, self._chances)
@@ -127,17 +127,17 @@ class Surveys:
             fit = estimate(counts, self.mechanism, method="mle")
             errors.append(float(np.mean([self._margin(fit, one, coverage) for one in self._statistics])))
             if number < by_default:
-                epsilon_text = estimate(counts, self.mechanism).distribution
-                off += [float(self._weights(one) @ (epsilon_text - self._guess)) for one in self._statistics]
+                difference = estimate(counts, self.mechanism).distribution - self._guess
+                errors_by_default += [float(self._weights(one) @ difference) for one in self._statistics]
         deviation = float(np.std(errors, ddof=1) / math.sqrt(surveys)) if surveys > 1 else math.nan
         share = float(np.mean(coverage)) if coverage else None
         return SurveyTrial(
             people, float(np.mean(errors)), deviation, surveys, share,
-            float(np.sqrt(np.mean(np.square(off)))) if off else None,
+            float(np.sqrt(np.mean(np.square(errors_by_default)))) if errors_by_default else None,
         )  # fmt: skip
 
     def _margin(self, fit: Estimate, statistic: Statistic, coverage: list[bool]) -> float:
-        """Return the error that an interval states, and append to ``covered`` whether it contains the truth."""
+        """Return the error that an interval states, and append to ``coverage`` whether it contains the truth."""
         weights = self._weights(statistic)
         truth, interval = float(weights @ self._guess), fit.interval(statistic, self._level)
         coverage.append(interval.low <= truth <= interval.high)
@@ -147,8 +147,8 @@ class Surveys:
 def margin(interval: Interval, possible: Sequence[float]) -> float:
     """Return half the length of an interval, or its remaining arm where it is cut off at a possible extreme.
 
-    >>> half = Interval(0.1, 0.3, 0.25, 0.95, "P(yes)"), Interval(0.0, 0.3, 0.1, 0.95, "P(yes)")
-    >>> [round(margin(one, (0.0, 1.0)), 3) for one in half]
+    >>> whole_and_cut = Interval(0.1, 0.3, 0.25, 0.95, "P(yes)"), Interval(0.0, 0.3, 0.1, 0.95, "P(yes)")
+    >>> [round(margin(one, (0.0, 1.0)), 3) for one in whole_and_cut]
     [0.1, 0.2]
     """
     is_cut = [interval.low <= possible[0], interval.high >= possible[1]]

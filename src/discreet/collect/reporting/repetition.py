@@ -14,11 +14,11 @@ from ...plots.panels import Axis, panels
 
 
 def guessed_right(mechanism: Mechanism, reports: int, *, drawn_once: bool, people: int = 2000, seed: int = 0) -> float:
-    """Return the share of people whose value an observer of ``reports`` reports of each guesses correctly.
+    """Return the share of people whose value an observer guesses correctly from ``reports`` reports of each.
 
     People have every value equally often, and the guess is the likeliest value given the reports. With a fresh draw for
-    each report, what they give away adds up: after t reports epsilon is t times that of one. Drawn once and sent again,
-    they give away what one report does, however many there are.
+    each report, the losses of privacy add up: after t reports epsilon is t times that of one. Drawn once and sent
+    again, all reports together reveal as much as one.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def guessed_right(mechanism: Mechanism, reports: int, *, drawn_once: bool, peopl
     indices = mechanism.outputs.indices(mechanism.simulate(values, seed=seed)).reshape(len(truths), -1)
     with np.errstate(divide="ignore"):
         logs = np.log(mechanism.matrix)
-    # more copies of one report change no guess: the likeliest value given one is the likeliest given all
+    # further copies of one report do not change the guess: the likeliest value given one is the likeliest given all
     evidence = np.zeros((len(truths), size))
     for column in indices.T:
         evidence += logs[:, column].T

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...report import Code, Json, Part, Prose, Report, Section, Table, Terms
+from ...report import Code, Json, Part, Prose, Report, Section, Terms, TextTable
 from ..collection import MAX_MECHANISMS, MAX_TEXT, MIN_REPORTS, NAME
 from ..keys import KEY_DAYS, PATTERN
 from .problems import KINDS, MEDIA_TYPE
@@ -155,6 +155,6 @@ def as_report(paths: dict[str, dict[str, dict[str, object]]]) -> Report:
             parts: list[Part] = [Code(f"{method.upper()} {path}")]
             if route.get("description"):
                 parts.append(Prose(str(route["description"])))
-            sections.append(Section(str(route.get("summary", "")), (*parts, Table(("status", "meaning"), rows))))
+            sections.append(Section(str(route.get("summary", "")), (*parts, TextTable(("status", "meaning"), rows))))
     about = Terms((("description", "/openapi.json, for programs"),))
     return Report(TITLE, "API", sections=(Section(parts=(Prose(DESCRIPTION, tone="lead"), about)), *sections))

@@ -28,7 +28,7 @@ MAX_REWRITTEN_TRACES = 50_000
 #: Maximum number of days by which forgetting keys moves the horizon: it bounds the harm of a wrong clock.
 MAX_DAYS_FORGOTTEN = 2
 
-#: A day after all others, in place of the first day of a counted key when there is none.
+#: The first day of a counted key where no key was counted: a day after all others.
 NO_DAY = 4_000_000
 
 

@@ -52,7 +52,7 @@ SETTLE_TIMEOUT_SECONDS = 2
 _SETTINGS = {
     "search_path": "pg_catalog",
     "client_encoding": "UTF8",
-    "synchronous_commit": "on",  # acknowledged batches are on the disk, whatever the server's setting
+    "synchronous_commit": "on",  # acknowledged batches are on the disk, under any setting of the server
     "lock_timeout": f"{LOCK_TIMEOUT_SECONDS}s",
     "statement_timeout": "0",
     "client_min_messages": "error",

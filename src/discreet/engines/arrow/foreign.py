@@ -7,8 +7,8 @@ from ...errors import InWords, WrongType, arg
 #: Why a query is refused.
 _QUERY = "It can hold a LIMIT or a window, by which one row evicts another."
 
-#: Packages and their classes -> why each is refused, and what to give instead. A class is known by its own name or that
-#: of one it is derived from; "" stands for all others of the package.
+#: Package -> class -> why it is refused, and what to give instead. A class is looked up by its own name and those of
+#: its base classes; "" stands for all other classes of the package.
 _INSTEAD: dict[str, dict[str, str]] = {
     "polars": {
         "LazyFrame": f"{_QUERY} Give all rows of the table itself, as a DataFrame: data=query.collect().",
@@ -37,7 +37,7 @@ _INSTEAD["_duckdb"] = _INSTEAD["duckdb"]
 
 
 def not_a_table(data: object) -> WrongType:
-    """Return the error for what is neither an address nor a table in memory.
+    """Return the error for an object that is neither an address nor a table in memory.
 
     >>> print(not_a_table([1, 2]))
     data must be a file, an address or a table of pandas, polars or pyarrow; got a list. Save it as .csv or .parquet...

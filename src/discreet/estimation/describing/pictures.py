@@ -15,29 +15,29 @@ from ...plots.reconstruction import bars, cumulative
 from ...spaces import Grid
 from ...wording import percent
 from .. import spikes
-from .reporting import MOST_BAND
+from .reporting import MAX_BAND_COUNTS
 from .reporting import title as title_of
 
 if TYPE_CHECKING:
     from ..result import Estimate
 
 
-#: Intervals for single values are drawn up to this many of them.
-MOST_WHISKERS = 60
+#: Maximum number of values that are drawn with intervals.
+MAX_WHISKERS = 60
 
-#: Intervals for single values of a smoothed estimate are drawn unless they are longer than this in all: then they hide
-#: the bars, and the cumulative band says more.
-LONGEST_WHISKERS = 1.5
+#: Total length of the intervals above which a smoothed estimate is drawn without them: they would hide the bars, and
+#: the cumulative band says more.
+MAX_WHISKER_LENGTH = 1.5
 
-#: Cells with fewer people than this are drawn as empty.
-DUST = 1e-3
+#: Number of people below which a cell is drawn as empty.
+LEAST_PEOPLE = 1e-3
 
-#: A standard error on a map rests on at least so many differences of surveys, of its own square and those around it.
-ENOUGH_DIFFERENCES = 24
+#: Minimum number of differences of surveys, in a square and those around it, behind a standard error on a map.
+MIN_DIFFERENCES = 24
 
 
 def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
-    """Bars and a cumulative band for counts, bars for labels, maps for grids."""
+    """Draw bars and a cumulative band for counts, bars for labels, maps for grids."""
     space = estimate.space
     level = 0.95 if isinstance(band, bool) else band
     heading = title or title_of(estimate, len(estimate.problem.groups))
@@ -49,9 +49,9 @@ def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
     if estimate.spikes:
         notes.insert(0, spikes.MEANING)
     limits = None
-    if band is not False and len(estimate.distribution) <= MOST_WHISKERS:
+    if band is not False and len(estimate.distribution) <= MAX_WHISKERS:
         limits = _limits(estimate, level)
-        if estimate.method == "empirical-bayes" and (limits[1] - limits[0]).sum() > LONGEST_WHISKERS:
+        if estimate.method == "empirical-bayes" and (limits[1] - limits[0]).sum() > MAX_WHISKER_LENGTH:
             limits = None
     if limits is not None:
         seen += f" Lines: a {percent(level)} interval for each value by itself."
@@ -59,15 +59,15 @@ def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
         return _ranked(estimate, reports, limits, heading, seen, notes)
     values = values_of(space)
     first = bars(values, space.noun, estimate.distribution, reports, limits, "Probability of each count", seen, *notes)
-    held = None
-    if band is not False and (len(estimate.distribution) <= MOST_BAND or band is not True):
-        found = estimate.band(level)
-        held = (found.low, found.high)
-    words = f"Shaded: a {percent(level)} interval at each count by itself." if held else ""
+    cdf_limits = None
+    if band is not False and (len(estimate.distribution) <= MAX_BAND_COUNTS or band is not True):
+        cdf_band = estimate.band(level)
+        cdf_limits = (cdf_band.low, cdf_band.high)
+    words = f"Shaded: a {percent(level)} interval at each count by itself." if cdf_limits else ""
     steps = None
     if estimate.method == "empirical-bayes":
         steps, words = np.cumsum(estimate.maximum), f"{words} Thin: the maximum likelihood estimate.".strip()
-    second = cumulative(estimate.cdf(), held, "Cumulative probability", words, other=steps)
+    second = cumulative(estimate.cdf(), cdf_limits, "Cumulative probability", words, other=steps)
     return beside([first, second], heading, columns=1)
 
 
@@ -79,8 +79,8 @@ def _ranked(
     seen: str,
     notes: Sequence[str],
 ) -> Chart:
-    """Bars of values without an order: the likeliest first, and none of them together with another."""
-    order = np.argsort(-estimate.distribution, kind="stable")[:MOST_WHISKERS]
+    """Draw bars of values without an order, the likeliest first."""
+    order = np.argsort(-estimate.distribution, kind="stable")[:MAX_WHISKERS]
     size = len(estimate.distribution)
     if size > len(order):
         seen = f"The {len(order)} likeliest of {size:,} values. {seen}"
@@ -103,7 +103,7 @@ def _limits(estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _reports(estimate: Estimate) -> FloatArray | None:
-    """The share of the reports that name each true value, where reports are of the same kind as truths."""
+    """Return the share of the reports that name each true value, where reports are of the same kind as truths."""
     shares = np.zeros(len(estimate.distribution))
     for group in estimate.problem.groups:
         if group.outputs != estimate.space:
@@ -114,17 +114,17 @@ def _reports(estimate: Estimate) -> FloatArray | None:
 
 def _maps(estimate: Estimate, grid: Grid, heading: str) -> Chart:
     expected = estimate.expected_counts()
-    people = in_squares(np.where(expected < DUST, 0.0, expected), grid)
+    people = in_squares(np.where(expected < LEAST_PEOPLE, 0.0, expected), grid)
     empty = int((people == 0).sum())
     seen = f"White: estimated as 0 ({empty:,} of {people.size:,} squares), which does not mean that nobody is there."
     maps = [square_map(people, grid, "people", "The estimate", *([seen] if empty else []))]
     errors = estimate.map_errors()
     if errors is not None:
-        said = (
+        caption = (
             "Two standard errors of the number in each square. Detail that smoothing has blurred does not show here: "
             "intervals of single cells, which assume nothing, are wider."
         )
-        maps.append(square_map(2 * errors, grid, "± people", "How much it would change in another survey", said))
+        maps.append(square_map(2 * errors, grid, "± people", "How much it would change in another survey", caption))
     reports = _reports(estimate)
     if reports is not None:
         counted = in_squares(reports * estimate.people, grid)
@@ -136,7 +136,7 @@ def _maps(estimate: Estimate, grid: Grid, heading: str) -> Chart:
 
 
 def map_errors(estimate: Estimate, grid: Grid, differences: FloatArray) -> FloatArray:
-    """The standard error of the people in each square that is drawn, from differences of surveys.
+    """Return the standard error of the people in each square that is drawn, from differences of surveys.
 
     A few differences say little about one square, so their squares are averaged with those of the squares around it.
     """
@@ -144,6 +144,6 @@ def map_errors(estimate: Estimate, grid: Grid, differences: FloatArray) -> Float
 
     mean_square = (in_squares(differences, grid) ** 2).mean(axis=0)
     width = 1
-    while width**2 * len(differences) < ENOUGH_DIFFERENCES:
+    while width**2 * len(differences) < MIN_DIFFERENCES:
         width += 2
     return np.asarray(estimate.people * np.sqrt(np.maximum(uniform_filter(mean_square, width, mode="nearest"), 0.0)))

@@ -15,25 +15,25 @@ from ...optimise.families import FAMILIES
 from ...plots.counts import label
 from ...privacy.certificate import Certificate
 from ...privacy.notions import BETWEEN
-from ...report import Bar, Bullets, Fact, Part, Picture, Prose, Report, Section, Table, Terms
+from ...report import Bar, Bullets, Fact, Part, Picture, Prose, Report, Section, Terms, TextTable
 from ...wording import noun, percent, plural, rounded
 from .. import spikes
 from ..intervals.questions import COVERS, Answers
-from ..method_table import METHODS
+from ..method_table import method_info
 from .summary import Answer, answers, decimals, distribution_lines, stratified_answers
 
 if TYPE_CHECKING:
     from ..result import Estimate
     from ..strata import Homogeneity
 
-#: The distribution is shown at this many values on a page, and at this many in a terminal.
+#: Maximum number of values that a page shows, and a terminal.
 MOST_ROWS, MOST_LINES = 60, 40
 
-#: A cumulative band is drawn up to this many counts, unless asked for.
-MOST_BAND = 2000
+#: Maximum number of counts for which a cumulative band is drawn unless asked for.
+MAX_BAND_COUNTS = 2000
 
-#: Beyond this epsilon, odds say no more than that there is next to no protection.
-LARGEST_IN_ODDS = 7
+#: Epsilon above which odds only say that there is hardly any protection.
+MAX_EPSILON_IN_ODDS = 7
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Origin:
 
 
 def title(of: Answers, groups: int) -> str:
-    """What was estimated from what, in one line."""
+    """Say in one line what was estimated from what."""
     where = f" in {groups} groups" if groups > 1 else ""
     return f"Distribution of {len(of.distribution):,} true {of.space.noun}s, from {plural(of.people, 'report')}{where}"
 
@@ -64,7 +64,7 @@ def title(of: Answers, groups: int) -> str:
 def estimate_report(
     estimate: Estimate, level: float, most: int, origin: Origin | None = None, *, pages: bool = True
 ) -> Report:
-    """The report of an estimate.
+    """Return the report of an estimate.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ def estimate_report(
     pages
         Whether to work out what only pages show, such as what is protected between any two values.
     """
-    found, stratified = answers(estimate, level), stratified_answers(estimate, level)
+    statistics, stratified = answers(estimate, level), stratified_answers(estimate, level)
     test = estimate.homogeneity() if stratified else None
     origin = origin or Origin()
     sections = [
         Section(parts=tuple(_warnings(estimate, test))),
-        Section(parts=(_picture(estimate, level), _statistics(found, stratified, level))),
+        Section(parts=(_picture(estimate, level), _statistics(statistics, stratified, level))),
         _distribution(estimate, most, level, _others(estimate, bool(stratified), pages)),
         _coverage(level, estimate.method),
         _quality(estimate),
@@ -97,14 +97,14 @@ def estimate_report(
     return Report(
         title(estimate, len(estimate.problem.groups)),
         "Estimated from private reports",
-        tuple(_facts(estimate, found, stratified, level)) if pages else (),
+        tuple(_facts(estimate, statistics, stratified, level)) if pages else (),
         tuple(section for section in sections if section.parts),
         estimate.notes,
     )
 
 
 def _others(estimate: Estimate, stratified: bool, pages: bool) -> list[tuple[str, FloatArray]]:
-    """What stands beside the estimate in its table."""
+    """Return further estimates for the table, each with its heading."""
     others = [("stratified", estimate.stratified.distribution)] if stratified else []
     if estimate.method == "empirical-bayes" and pages:
         others.append(("maximum likelihood", estimate.maximum))
@@ -112,26 +112,26 @@ def _others(estimate: Estimate, stratified: bool, pages: bool) -> list[tuple[str
 
 
 def stratified_report(stratified: Answers, groups: int, level: float, most: int) -> Report:
-    """The report of a stratified estimate."""
-    found = answers(stratified, level)
+    """Return the report of a stratified estimate."""
+    statistics = answers(stratified, level)
     sections = (
         Section(parts=(Prose(_STRATIFIED),)),
-        Section(parts=(_statistics(found, [], level),)),
+        Section(parts=(_statistics(statistics, [], level),)),
         _distribution(stratified, most, level),
         _coverage(level),
     )
     kind = "Stratified estimate from private reports"
-    return Report(title(stratified, groups), kind, (_first_fact(found[0], "", level),), sections)
+    return Report(title(stratified, groups), kind, (_first_fact(statistics[0], "", level),), sections)
 
 
 # ------------------------------------------------------------------------------------------------ to take home
 
 
-def _facts(estimate: Estimate, found: Sequence[Answer], stratified: Sequence[Answer], level: float) -> Iterator[Fact]:
-    yield _first_fact(found[0], "", level)
+def _facts(estimate: Estimate, summary: Sequence[Answer], stratified: Sequence[Answer], level: float) -> Iterator[Fact]:
+    yield _first_fact(summary[0], "", level)
     if stratified:
         yield _first_fact(stratified[0], "the same by the stratified estimate", level)
-    by_name = {one.statistic: one for one in found}
+    by_name = {one.statistic: one for one in summary}
     if "variance" in by_name:
         yield _spread(by_name["variance"], level)
         yield _first_fact(by_name["median"], "the median true count", level)
@@ -147,7 +147,7 @@ def _first_fact(answer: Answer, words: str, level: float) -> Fact:
 
 
 def _spread(variance: Answer, level: float) -> Fact:
-    """The standard deviation, whose ends are the roots of those of the variance."""
+    """Return the standard deviation, whose ends are the roots of those of the variance."""
     root = "not defined (negative entries)" if (variance.value or 0) < 0 else rounded(math.sqrt(variance.value or 0), 4)
     reach = ""
     if variance.interval is not None:
@@ -161,7 +161,7 @@ def _number(answer: Answer) -> str:
 
 
 def protection(estimate: Estimate) -> Iterator[Fact]:
-    """Epsilon between any two values, of the group that has the least privacy; nothing for matrices."""
+    """Return the epsilon between any two values in the group with the least privacy; nothing for matrices."""
     words = [local_guarantee(one) for one in _mechanisms(estimate)]
     known = [one.epsilon for one in words if one.epsilon is not None and math.isfinite(one.epsilon)]
     if words and len(known) < len(words):
@@ -178,7 +178,7 @@ def _mechanisms(estimate: Estimate) -> list[Mechanism]:
 
 
 def _warnings(estimate: Estimate, test: Homogeneity | None) -> Iterator[Prose]:
-    """What to know before reading a number."""
+    """Return the warnings that belong before all numbers."""
     if not estimate.fit.plausible:
         yield Prose("", str(estimate.fit))
     if test is not None and test.differ:
@@ -191,8 +191,8 @@ def _warnings(estimate: Estimate, test: Homogeneity | None) -> Iterator[Prose]:
 
 
 def band_level(estimate: Estimate, level: float) -> float | bool:
-    """The level of the band in a picture; none is drawn unasked where there are too many counts."""
-    return level if len(estimate.distribution) <= MOST_BAND else False
+    """Return the level of the band in a picture; False where there are too many counts to draw one unasked."""
+    return level if len(estimate.distribution) <= MAX_BAND_COUNTS else False
 
 
 def _picture(estimate: Estimate, level: float) -> Picture:
@@ -204,24 +204,24 @@ def _picture(estimate: Estimate, level: float) -> Picture:
     return Picture("plot", {"of": estimate, "options": {"band": band_level(estimate, level)}}, f"{what} {seen}")
 
 
-def _statistics(found: Sequence[Answer], stratified: Sequence[Answer], level: float) -> Table:
-    """A few statistics, each with its interval; by the stratified estimate too, if there is one."""
-    columns = [("estimate", found), *([("stratified", stratified)] if stratified else [])]
+def _statistics(statistics: Sequence[Answer], stratified: Sequence[Answer], level: float) -> TextTable:
+    """Return a table of statistics with their intervals; by the stratified estimate too, if there is one."""
+    columns = [("estimate", statistics), *([("stratified", stratified)] if stratified else [])]
     headings = ["", *(heading for name, _ in columns for heading in (name, f"{percent(level)} interval"))]
     rows = [
         (label(line[0].statistic, 200), *(cell for one in line for cell in (_number(one), _ends(one))))
         for line in zip(*(column for _, column in columns), strict=True)
     ]
     numbers = tuple(range(1, len(headings)))
-    return Table(tuple(headings), tuple(rows), numbers, strong=numbers[::2], compact=True)
+    return TextTable(tuple(headings), tuple(rows), numbers, strong=numbers[::2], compact=True)
 
 
 def _ends(answer: Answer) -> str:
     return "–" if answer.interval is None else answer.interval.ends
 
 
-def table(of: Answers, most: int, level: float, beside: Sequence[tuple[str, FloatArray]] = ()) -> Table:
-    """The distribution in at most so many lines: counts in their order, all else by probability.
+def table(of: Answers, most: int, level: float, beside: Sequence[tuple[str, FloatArray]] = ()) -> TextTable:
+    """Return the distribution in at most ``most`` lines: counts in their order, all else by probability.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def table(of: Answers, most: int, level: float, beside: Sequence[tuple[str, Floa
             cells.append("–" if one.place is None else _place(*one.place))
         rows.append((*cells, f"{of.people * one.probability:,.1f}"))
         bars.append(Bar(one.probability, *(one.interval or (None, None))))
-    return Table(tuple(headings), tuple(rows), tuple(range(1, len(headings))), bars=tuple(bars))
+    return TextTable(tuple(headings), tuple(rows), tuple(range(1, len(headings))), bars=tuple(bars))
 
 
 def _place(best: int, worst: int) -> str:
@@ -289,8 +289,8 @@ def _coverage(level: float, method: str = "mle") -> Section:
 
 
 def _quality(estimate: Estimate) -> Section:
-    """How far this can be from the distribution that explains the reports best."""
-    how = METHODS[estimate.method].title
+    """Return the method, and how far the estimate can be from the distribution that explains the reports best."""
+    how = method_info(estimate.method).title
     if estimate.iterations:
         how += f", {plural(estimate.iterations, 'iteration')}"
     elif estimate.method == "mle":
@@ -310,13 +310,13 @@ def _quality(estimate: Estimate) -> Section:
 
 def _verdict(estimate: Estimate) -> str:
     if math.isnan(estimate.gap):
-        return "The inverse has negative entries, so it is not a distribution and cannot be compared with the best one."
+        return "Some entries are negative or some report is impossible, so this cannot be compared with the best one."
     if estimate.converged:
         return (
             "No other distribution explains these reports better, up to the gap below. The gap is computed from the "
             "estimate itself, so it holds whatever the solver did."
         )
-    if estimate.method in ("smoothed", "empirical-bayes"):
+    if method_info(estimate.method).smooths:
         return (
             "Smoothed on purpose: fits the reports slightly less well than the maximum of the likelihood, which is a "
             f"comb where the population is smooth.{f' {estimate.distance}' if estimate.distance is not None else ''}"
@@ -342,7 +342,7 @@ def _groups(test: Homogeneity) -> Section:
 
 
 def _protected(estimate: Estimate, origin: Origin) -> Section:
-    """What was proved of each mechanism: known without work, whatever its size."""
+    """Return the proven guarantee of each mechanism, known without work whatever its size."""
     groups, terms = estimate.problem.groups, list[tuple[str, str]]()
     for number, group in enumerate(groups):
         if isinstance(group.subject, Mechanism):
@@ -351,11 +351,11 @@ def _protected(estimate: Estimate, origin: Origin) -> Section:
     return Section("What is protected", (Terms(tuple(terms)),) if terms else ())
 
 
-def _stated(proved: Certificate) -> str:
-    if math.isinf(proved.epsilon):
+def _stated(certificate: Certificate) -> str:
+    if math.isinf(certificate.epsilon):
         return "no finite epsilon"
-    delta = f", delta {text_up(proved.delta, 4)}" if proved.delta else ""
-    return f"epsilon {text_up(proved.epsilon, 4)} {BETWEEN[proved.notion]}{delta}"
+    delta = f", delta {text_up(certificate.delta, 4)}" if certificate.delta else ""
+    return f"epsilon {text_up(certificate.epsilon, 4)} {BETWEEN[certificate.notion]}{delta}"
 
 
 # ------------------------------------------------------------------------------------------------ for pages
@@ -379,10 +379,10 @@ def _privacy(estimate: Estimate, origin: Origin) -> Iterator[Section]:
 
 
 def _guarantee(mechanism: Mechanism) -> list[str]:
-    """What a person has, in epsilon, and in odds where it is small enough for odds to mean something."""
+    """Return a person's guarantee in epsilon, and in odds where it is small enough for odds to mean something."""
     words = local_guarantee(mechanism)
     lines = list(words.sentences)
-    if words.epsilon is not None and words.epsilon <= LARGEST_IN_ODDS:
+    if words.epsilon is not None and words.epsilon <= MAX_EPSILON_IN_ODDS:
         certificate = Certificate("local", words.epsilon, 0.0, None, "stated", False)
         lines += explain(certificate).sentences[1:]
     return lines

@@ -16,17 +16,18 @@ from ..statistics import indicator
 if TYPE_CHECKING:
     from ..result import Estimate
 
-#: Up to so many values a summary has intervals; they would take long.
-MOST_VALUES = 5000
+#: Maximum number of values for which a summary works out intervals.
+MAX_INTERVAL_VALUES = 5000
 
-#: Up to so many labels, all have an interval at once, by which they are ranked; and up to so many places.
-MOST_RANKED, MOST_RANKED_PLACES = 200, 30
+#: Maximum number of labels, and of places, that have simultaneous intervals, by which they are ranked.
+MAX_RANKED_LABELS, MAX_RANKED_PLACES = 200, 30
 
-#: Where counts are many, those of so small a share of the people together are one range.
-HARDLY_ANYBODY = 0.001
+#: Share of the people whose largest counts a long table joins into one range.
+TAIL_SHARE = 0.001
 
-#: The same for the variance, whose interval takes thirty times as long, and for the ranges of a table, which are many.
-MOST_FOR_VARIANCE = 500
+#: Maximum number of values for which the variance (thirty times slower) and the ranges of a table (many) have
+#: intervals.
+MAX_VARIANCE_VALUES = 500
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Answer:
     value
         Of the estimate itself; None for a quantile of an inverse with negative entries, which has none.
     interval
-        Around the maximum of the likelihood, whatever the method.
+        Around the maximum of the likelihood, with every method.
     """
 
     statistic: str
@@ -49,28 +50,28 @@ class Answer:
 
 
 def answers(estimate: Answers, level: float) -> list[Answer]:
-    """The statistics of a summary: mean, variance and quantiles of counts, otherwise the likeliest values."""
+    """Return the statistics of a summary: mean, variance and quantiles of counts, otherwise the likeliest values."""
     return [_answer(estimate, words, statistic, level) for words, statistic in _statistics(estimate)]
 
 
 def stratified_answers(estimate: Estimate, level: float) -> list[Answer]:
-    """The same statistics by the stratified estimate, in the same order; empty where there is one group only."""
+    """Return the same statistics by the stratified estimate, in the same order; none where there is one group."""
     if len(estimate.problem.groups) < 2:
         return []
     return [_answer(estimate.stratified, words, statistic, level) for words, statistic in _statistics(estimate)]
 
 
-def intervals_json(found: Sequence[Answer]) -> list[dict[str, Any]]:
-    """The statistics that have an interval, as plain JSON values."""
+def intervals_json(statistics: Sequence[Answer]) -> list[dict[str, Any]]:
+    """Return the statistics that have an interval, as plain JSON values."""
     return [
         {"statistic": one.statistic, "estimate": one.value, "low": one.interval.low, "high": one.interval.high}
-        for one in found
+        for one in statistics
         if one.interval is not None
     ]
 
 
 def distribution_json(of: Answers) -> dict[str, Any]:
-    """The values, the probability of each, and what follows for counts, as plain JSON values."""
+    """Return the values, the probability of each, and what follows for counts, as plain JSON values."""
     content: dict[str, Any] = {
         "people": of.people,
         "space": of.space.to_json(),
@@ -84,7 +85,7 @@ def distribution_json(of: Answers) -> dict[str, Any]:
 
 
 def _statistics(of: Answers) -> list[tuple[str, Any]]:
-    """In words, and as what :meth:`Answers.interval` takes."""
+    """Return the statistics in words, and as :meth:`Answers.interval` takes them."""
     if of.space.is_line:
         quantiles = [(quantile_name(q), ("quantile", q)) for q in (0.25, 0.5, 0.75)]
         return [("mean", "mean"), ("variance", "variance"), *quantiles]
@@ -94,7 +95,7 @@ def _statistics(of: Answers) -> list[tuple[str, Any]]:
 
 def _answer(of: Answers, words: str, statistic: object, level: float) -> Answer:
     value = value_of(of, statistic)
-    most = MOST_FOR_VARIANCE if statistic == "variance" else MOST_VALUES
+    most = MAX_VARIANCE_VALUES if statistic == "variance" else MAX_INTERVAL_VALUES
     of_a_cell = isinstance(statistic, tuple) and statistic[0] == "cell"
     if len(of.distribution) > most and not (of_a_cell and of.cells_are_quick):
         return Answer(words, value, None)
@@ -105,7 +106,7 @@ def _answer(of: Answers, words: str, statistic: object, level: float) -> Answer:
 
 
 def value_of(of: Answers, statistic: Any) -> float | None:
-    """A statistic of the estimate itself; None for a quantile of an inverse with negative entries."""
+    """Return a statistic of the estimate itself; None for a quantile of an inverse with negative entries."""
     if statistic == "mean":
         mean = of.mean()
         assert isinstance(mean, float)  # counts have one; places, which have two, are not asked
@@ -144,7 +145,7 @@ class Likely:
 
 
 def distribution_lines(of: Answers, most: int, level: float) -> list[Likely]:
-    """The distribution in at most so many lines: counts in their order, in ranges where they are many; all else by
+    """Return the distribution in at most ``most`` lines: counts in order, in ranges where they are many; all else by
     probability, the likeliest first, with the places that they may have."""
     return _in_order(of, most, level) if of.space.is_line else likeliest(of, most, level)
 
@@ -154,29 +155,29 @@ def _in_order(of: Answers, most: int, level: float) -> list[Likely]:
     body = size
     if size > most:
         # the last line holds all counts that hardly anybody has
-        body = min(size, 1 + int(np.searchsorted(np.cumsum(of.distribution), 1 - HARDLY_ANYBODY)))
+        body = min(size, 1 + int(np.searchsorted(np.cumsum(of.distribution), 1 - TAIL_SHARE)))
     width = -(-body // (most if body == size else most - 1))
     starts = [*range(0, body, width), *([body] if body < size else [])]
     lines = []
     for first, after in zip(starts, [*starts[1:], size], strict=True):
         last = after - 1
-        ends = of.interval(("range", first, last), level) if size <= MOST_FOR_VARIANCE else None
-        written = f"{first} to {last}" if last > first else first
+        ends = of.interval(("range", first, last), level) if size <= MAX_VARIANCE_VALUES else None
+        text = f"{first} to {last}" if last > first else first
         probability = float(of.distribution[first:after].sum())
-        lines.append(Likely(first, last, written, probability, None if ends is None else (ends.low, ends.high)))
+        lines.append(Likely(first, last, text, probability, None if ends is None else (ends.low, ends.high)))
     return lines
 
 
 def likeliest(of: Answers, most: int, level: float) -> list[Likely]:
-    """The likeliest values, the first one first, with intervals that hold for all values at once.
+    """Return the likeliest values, the first one first, with intervals that hold for all values at once.
 
     A value may be at any place that the intervals leave: better than another if its interval is above the other's.
-    Where values are many and intervals take long, there are none.
+    Where values are many, intervals take long and are left out.
     """
     p = of.distribution
     least = 0.5 * 10.0 ** -decimals(of)
     chosen = [k for k in np.argsort(-p, kind="stable")[:most].tolist() if len(p) <= most or abs(p[k]) >= least]
-    most_ranked = MOST_RANKED if of.space.as_grid is None else MOST_RANKED_PLACES
+    most_ranked = MAX_RANKED_LABELS if of.space.as_grid is None else MAX_RANKED_PLACES
     if len(p) > most_ranked and not of.cells_are_quick:
         return [Likely(k, k, of.space.value(k), float(p[k])) for k in chosen]
     try:
@@ -194,6 +195,6 @@ def likeliest(of: Answers, most: int, level: float) -> list[Likely]:
 
 
 def decimals(of: Answers) -> int:
-    """How many decimals of a probability to show: four, or more where the largest would have less than three digits."""
+    """Return the number of decimals of a probability: four, or more where the largest would have under three digits."""
     largest = float(np.abs(of.distribution).max())
     return max(4, 2 - math.floor(math.log10(largest)))

@@ -12,13 +12,13 @@ positive. The ends are where the deviance meets the quantile; if it never does, 
 The textbook has one degree of freedom, for populations without zeros. Of a population with zeros (on the border of the
 simplex) the maximum takes too much of a value with a large share away, to its neighbours on either side: two degrees
 more. Measured for noise that stays near the truth, from 2,000 to 2,000,000 people, the 0.95 quantile of the root of the
-deviance was 2.9 at most (three degrees: 2.8; two: 2.45), and 2.0 for the mean. It is no bound for noise that reports
+deviance was 2.9 at most (three degrees: 2.8; two: 2.45), and 2.0 for the mean. It does not bound noise that reports
 any other value alike (randomised response: up to 3.5); there the unbiased estimate has shorter intervals that hold
 (:mod:`.moments`).
 
 The quantile can also be *calibrated*: at the end of the interval, surveys are simulated from the very distribution that
 the end belongs to, the deviance of its value is computed in each, and their quantile takes the place of the
-chi-squared one (with one degree) if it is larger; then the end moves, and once more. There is no theorem behind it
+chi-squared one (with one degree) if it is larger; then the end moves, and once more. No theorem proves this
 either; the documentation has a table of measured coverage.
 """
 
@@ -33,35 +33,35 @@ import numpy as np
 
 from ...errors import InvalidInput
 from ...exact.arrays import FloatArray
-from ..interior import Solution
+from ..interior import SolverResult
 from ..model.problem import Problem
 from ..solvers.likelihood import Likelihood
 
-#: Ends are found to this share of the distance on the scale of the root of the deviance.
+#: Accuracy of ends, as a share of the distance on the scale of the root of the deviance.
 DEVIANCE_TOLERANCE = 5e-4
 
-#: t stays this share away from where a cost would be zero.
-SHORT = 1e-9
+#: Share by which t stays away from where a cost would be zero.
+COST_MARGIN = 1e-9
 
-#: Surveys are simulated to find a quantile of the deviance so many times at most, always from the same seed; their
-#: deviances are good to about this much.
-ROUNDS, SEED, ROUGH = 3, 0, 0.02
+#: Maximum number of rounds that simulate surveys for a quantile of the deviance, their seed, and the accuracy of
+#: their deviances.
+MAX_CALIBRATIONS, SEED, SIMULATED_ACCURACY = 3, 0, 0.02
 
-#: Degrees of freedom of the chi-squared quantile: the statistic, and what zeros do (measured).
+#: Degrees of freedom of the chi-squared quantile: one for the statistic, the rest for what zeros do (measured).
 DEGREES = 3
 
-#: Values of log t that are this close are the same: if the solutions are not, they jump there.
-JUMP = 1e-9
+#: Distance of values of log t that count as the same; solutions that differ there jump.
+SAME_LOG_T = 1e-9
 
 #: The golden section.
 GOLDEN = (math.sqrt(5) - 1) / 2
 
-#: So many sections leave a fiftieth of the range, and at the bottom of a valley a square of that.
-SECTIONS = 8
+#: Number of sections; they leave a fiftieth of the range, and at the bottom of a valley a square of that.
+GOLDEN_SECTIONS = 8
 
 
 def quantile(level: float, degrees: int) -> float:
-    """The root of the chi-squared quantile: for a level of 0.95, 1.96 with one degree of freedom, 2.80 with three."""
+    """Return the root of the chi-squared quantile: for 0.95, 1.96 with one degree of freedom, 2.80 with three."""
     from scipy.special import gammaincinv
 
     return math.sqrt(2 * float(gammaincinv(degrees / 2, level)))
@@ -74,10 +74,10 @@ class Profiled(Protocol):
     problem: Problem
 
     def mean_log(self, p: FloatArray, /) -> float:
-        """The log-likelihood per report, up to a constant."""
+        """Return the log-likelihood per report, up to a constant."""
 
-    def maximise(self, costs: FloatArray | None = None, start: FloatArray | None = None) -> Solution:
-        """The maximum for these costs."""
+    def maximise(self, costs: FloatArray | None = None, start: FloatArray | None = None) -> SolverResult:
+        """Return the maximum for these costs."""
 
 
 @dataclass(frozen=True)
@@ -90,48 +90,48 @@ class End:
     slope: float = 0.0
 
 
-def ends(likelihood: Profiled, top: Solution, f: FloatArray, level: float, surveys: int) -> tuple[float, float]:
-    """Both ends of the profile interval of f.p, calibrated with so many simulated surveys (0: not at all)."""
+def ends(likelihood: Profiled, top: SolverResult, f: FloatArray, level: float, surveys: int) -> tuple[float, float]:
+    """Return both ends of the profile interval of f.p, calibrated with simulated surveys (0: not at all)."""
     return tuple(calibrated(likelihood, top, f, level, side, surveys) for side in (1, -1))  # type: ignore[return-value]
 
 
-def calibrated(likelihood: Profiled, top: Solution, f: FloatArray, level: float, side: int, surveys: int) -> float:
-    """One end of the interval of f.p: the lower for side = 1, the upper for side = -1."""
+def calibrated(likelihood: Profiled, top: SolverResult, f: FloatArray, level: float, side: int, surveys: int) -> float:
+    """Return one end of the interval of f.p: the lower for side = 1, the upper for side = -1."""
     if side < 0:
         return -calibrated(likelihood, top, -f, level, 1, surveys)
     goal = quantile(level, 1 if surveys else DEGREES)
-    found = end(likelihood, top, f, goal)
-    for _ in range(ROUNDS if surveys else 0):
-        if found.p is None:
+    limit = end(likelihood, top, f, goal)
+    for _ in range(MAX_CALIBRATIONS if surveys else 0):
+        if limit.p is None:
             break
-        needed = critical(likelihood, found, f, level, surveys)
+        needed = critical(likelihood, limit, f, level, surveys)
         if needed <= 1.03 * goal:
             break
         goal = needed
-        found = end(likelihood, top, f, goal)
-    return found.value
+        limit = end(likelihood, top, f, goal)
+    return limit.value
 
 
 def critical(likelihood: Profiled, at: End, f: FloatArray, level: float, surveys: int) -> float:
-    """The quantile of the root of the deviance of the true value, in surveys simulated from one distribution."""
+    """Return the quantile of the root of the deviance of the true value, in surveys simulated from one distribution."""
     assert at.p is not None
     problem = likelihood.problem
     rng = np.random.default_rng(SEED)
     roots = np.empty(surveys)
     for k in range(surveys):
-        part = Likelihood(problem.redrawn(at.p, rng), max(likelihood.tolerance, ROUGH / problem.people))
+        part = Likelihood(problem.redrawn(at.p, rng), max(likelihood.tolerance, SIMULATED_ACCURACY / problem.people))
         roots[k] = profile_root(part, part.maximum(), f, float(f @ at.p), at.slope)
     # the order statistic above the one that a value with the same law exceeds with probability 1 - level
     return float(np.sort(roots)[min(surveys - 1, math.ceil(level * (surveys + 1)))])
 
 
-def profile_root(likelihood: Profiled, top: Solution, f: FloatArray, value: float, slope: float) -> float:
-    """The root of the deviance at f.p = value: the least over t of max_p (L(p) - log c.p), c = 1 + t (f - value).
+def profile_root(likelihood: Profiled, top: SolverResult, f: FloatArray, value: float, slope: float) -> float:
+    """Return the root of the deviance at f.p = value: least over t of max_p (L(p) - log c.p), c = 1 + t (f - value).
 
     The dual function is convex in t, with derivative -(f - value).p / c.p; its least value is found by secants.
     """
     d, people, best = f - value, likelihood.problem.people, likelihood.mean_log(top.p)
-    left, right = -(1 - SHORT) / float(d.max()), (1 - SHORT) / -float(d.min())
+    left, right = -(1 - COST_MARGIN) / float(d.max()), (1 - COST_MARGIN) / -float(d.min())
     begin = float(d @ top.p)  # minus the derivative; where it is 0, the dual is least
     near, far = (0.0, begin), None
     dual, t = best, begin / max(slope, 1e-300)
@@ -146,7 +146,7 @@ def profile_root(likelihood: Profiled, top: Solution, f: FloatArray, value: floa
         before = near
         near, far = ((t, now), far) if now * begin > 0 else (near, (t, now))
         if far is not None:
-            if 2 * people * min(abs(near[1]), abs(far[1])) * abs(far[0] - near[0]) < ROUGH:
+            if 2 * people * min(abs(near[1]), abs(far[1])) * abs(far[0] - near[0]) < SIMULATED_ACCURACY:
                 break
             share = near[1] / (near[1] - far[1])
             t = near[0] + min(max(share, 0.1), 0.9) * (far[0] - near[0])
@@ -156,8 +156,8 @@ def profile_root(likelihood: Profiled, top: Solution, f: FloatArray, value: floa
     return math.sqrt(max(0.0, 2 * people * (best - dual)))
 
 
-def end(likelihood: Profiled, top: Solution, f: FloatArray, goal: float) -> End:
-    """The lower end of the profile interval of f.p: where the root of the deviance is ``goal``.
+def end(likelihood: Profiled, top: SolverResult, f: FloatArray, goal: float) -> End:
+    """Return the lower end of the profile interval of f.p: where the root of the deviance is ``goal``.
 
     The root of the deviance is close to a power of t, so that lines through their logarithms need few solutions.
     """
@@ -165,7 +165,7 @@ def end(likelihood: Profiled, top: Solution, f: FloatArray, goal: float) -> End:
     if centre - least <= 1e-15 * max(1.0, abs(centre), float(np.abs(f).max())):
         return End(least)
     best = likelihood.mean_log(top.p)
-    most = (1 - SHORT) / (centre - least)
+    most = (1 - COST_MARGIN) / (centre - least)
     t = _first(likelihood, top, f, goal)
     low: tuple[float, float] | None = None  # logarithms of t and of the root of the deviance over its goal
     high: tuple[float, float] | None = None
@@ -182,7 +182,7 @@ def end(likelihood: Profiled, top: Solution, f: FloatArray, goal: float) -> End:
         low, high = (low, here) if now > 0 else (here, high)
         inside, outside = (inside, p) if now > 0 else (p, outside)
         if low is not None and high is not None:
-            if high[0] - low[0] <= JUMP:
+            if high[0] - low[0] <= SAME_LOG_T:
                 p = _between(likelihood, best, inside, outside, goal)
                 break
             # a line between them; an end that stays too long counts for half (the Illinois rule)
@@ -203,7 +203,7 @@ def end(likelihood: Profiled, top: Solution, f: FloatArray, goal: float) -> End:
 
 
 def _between(likelihood: Profiled, best: float, inside: FloatArray, outside: FloatArray, goal: float) -> FloatArray:
-    """The point between two whose root of the deviance is ``goal``.
+    """Return the point between two at which the root of the deviance is ``goal``.
 
     With few reports the solution jumps at some t: there all points between the two are solutions, and the end of the
     interval is one of them.
@@ -219,15 +219,15 @@ def _between(likelihood: Profiled, best: float, inside: FloatArray, outside: Flo
     return p
 
 
-def _first(likelihood: Profiled, top: Solution, f: FloatArray, goal: float) -> float:
-    """The t to try first: where the deviance would be the goal if people reported the truth."""
+def _first(likelihood: Profiled, top: SolverResult, f: FloatArray, goal: float) -> float:
+    """Return the t to try first: where the deviance would be the goal if people reported the truth."""
     off = f - float(f @ top.p)
     spread = math.sqrt(max(float(off**2 @ top.p), 1e-300))
-    return min((1 - SHORT) / (-2 * float(off.min())), goal / (math.sqrt(likelihood.problem.people) * spread))
+    return min((1 - COST_MARGIN) / (-2 * float(off.min())), goal / (math.sqrt(likelihood.problem.people) * spread))
 
 
-def _point(likelihood: Profiled, top: Solution, f: FloatArray, best: float, t: float) -> tuple[FloatArray, float]:
-    """The point of the profile at t, and the root of its deviance."""
+def _point(likelihood: Profiled, top: SolverResult, f: FloatArray, best: float, t: float) -> tuple[FloatArray, float]:
+    """Return the point of the profile at t, and the root of its deviance."""
     p = likelihood.maximise(1 + t * (f - float(f @ top.p)), top.p).p
     return p, _root(likelihood, best, p)
 
@@ -236,8 +236,8 @@ def _root(likelihood: Profiled, best: float, p: FloatArray) -> float:
     return math.sqrt(max(0.0, 2 * likelihood.problem.people * (best - likelihood.mean_log(p))))
 
 
-def rough_length(likelihood: Profiled, top: Solution, f: FloatArray, level: float) -> float:
-    """About how long a profile interval is: a point on either side, and the root of the deviance is nearly linear."""
+def rough_length(likelihood: Profiled, top: SolverResult, f: FloatArray, level: float) -> float:
+    """Estimate the length of a profile interval by a point on either side (the root of the deviance is near-linear)."""
     goal, best = quantile(level, DEGREES), likelihood.mean_log(top.p)
     length = 0.0
     for g in (f, -f):
@@ -249,9 +249,9 @@ def rough_length(likelihood: Profiled, top: Solution, f: FloatArray, level: floa
 
 
 def variance_ends(
-    likelihood: Profiled, top: Solution, x: FloatArray, level: float, surveys: int
+    likelihood: Profiled, top: SolverResult, x: FloatArray, level: float, surveys: int
 ) -> tuple[float, float]:
-    """The profile interval of the variance of x: what the variance can be where the likelihood is high enough.
+    """Return the profile interval of the variance of x: what the variance can be where the likelihood is high enough.
 
     The variance is ``min_a E[(x - a)^2]``, linear in p for each a. So its least value is a minimum over p and a; and
     its largest is ``max_p min_a = min_a max_p``, because it is linear in p and convex in a. Both times the best a is
@@ -276,12 +276,12 @@ def variance_ends(
 
 
 def _least(function: Callable[[float], float], left: float, right: float) -> tuple[float, float]:
-    """Where a function with one valley is least, and its value there, by golden sections."""
+    """Find where a function with one valley is least, and its value there, by golden sections."""
     if right <= left:
         return left, function(left)
     a, b = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
     at_a, at_b = function(a), function(b)
-    for _ in range(SECTIONS):
+    for _ in range(GOLDEN_SECTIONS):
         if at_a <= at_b:
             right, b, at_b = b, a, at_a
             a = right - GOLDEN * (right - left)
@@ -293,8 +293,8 @@ def _least(function: Callable[[float], float], left: float, right: float) -> tup
     return (a, at_a) if at_a <= at_b else (b, at_b)
 
 
-def read_surveys(wanted: int) -> int:
-    """How many surveys to simulate; too few say nothing about a quantile."""
-    if isinstance(wanted, bool) or wanted < 0 or 0 < wanted < 19:
-        raise InvalidInput.must_be("surveys", "0, or at least 19 (better 99 or more)", wanted)
-    return wanted
+def read_surveys(surveys: int) -> int:
+    """Return the number of surveys to simulate; refuse too few to say anything about a quantile."""
+    if isinstance(surveys, bool) or surveys < 0 or 0 < surveys < 19:
+        raise InvalidInput.must_be("surveys", "0, or at least 19 (better 99 or more)", surveys)
+    return surveys

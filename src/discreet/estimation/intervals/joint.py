@@ -14,13 +14,13 @@ from ...spaces import ProductSpace
 from ..statistics import Reconstruction, indicator, numbers, read_share, read_weights
 from .questions import Answers, Interval
 
-#: A part by its number, and a value of it or several: the people who gave that answer.
+#: A part by its number, and one or several values of it: the people who gave that answer.
 Event = tuple[int, object]
 
 
 @dataclass(frozen=True, eq=False)
 class Margin(Reconstruction):
-    """The distribution of one answer, whatever the others are. Its intervals come from all reports together.
+    """The distribution of one answer, over all values of the others. Its intervals come from all reports together.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Margin(Reconstruction):
     _joint: Joint = field(repr=False, default=None)  # type: ignore[assignment]
 
     def interval(self, statistic: object = "mean", level: float = 0.95) -> Interval:
-        """An interval for something that follows from this distribution.
+        """Return an interval for something that follows from this distribution.
 
         Parameters
         ----------
@@ -105,17 +105,17 @@ class Joint:
         return self._estimate.distribution.reshape(self._space.shape)
 
     def interval(self, weights: FloatArray, level: float) -> Interval:
-        """An interval of a weighted sum of the probabilities of all combinations."""
+        """Return an interval of a weighted sum of the probabilities of all combinations."""
         return self._estimate.interval(weights, level)
 
     def lifted(self, part: int, weights: FloatArray) -> FloatArray:
-        """Weights of the values of one part, as weights of all combinations."""
+        """Return weights of the values of one part as weights of all combinations."""
         shape = [1] * len(self._space.shape)
         shape[part] = -1
         return np.broadcast_to(weights.reshape(shape), self._space.shape).ravel()
 
     def margin(self, part: int) -> Margin:
-        """The distribution of one answer alone."""
+        """Return the distribution of one answer alone."""
         number = self._number(part)
         others = tuple(k for k in range(len(self._space.parts)) if k != number)
         distribution = self.table.sum(axis=others)
@@ -132,7 +132,7 @@ class Joint:
     # ------------------------------------------------------------------------------------------------ association
 
     def conditional(self, of: Event, given: Event, level: float = 0.95) -> Interval:
-        """An interval for the share of those with one answer among those with another: P(of | given).
+        """Return an interval for the share of those with one answer among those with another: P(of | given).
 
         Parameters
         ----------
@@ -152,10 +152,10 @@ class Joint:
         return self._around(share, weights, level, (0.0, 1.0), words)
 
     def difference(self, of: Event, given: Event, against: Event, level: float = 0.95) -> Interval:
-        """An interval for how much more frequent an answer is in one group than in another.
+        """Return an interval for how much more frequent an answer is in one group than in another.
 
-        ``P(of | given) - P(of | against)``, where the groups are told by perturbed answers too. An interval without 0
-        says that both answers go together.
+        ``P(of | given) - P(of | against)``, where perturbed answers define the groups too. An interval without 0
+        shows that both answers go together.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class Joint:
         return self._around(first - second, weights, level, (-1.0, 1.0), words)
 
     def _linear(self, of: Event, given: Event, level: float) -> tuple[float, FloatArray | None]:
-        """A conditional share, and its linear part; None where those who are given may be none."""
+        """Return a conditional share and its linear part; None where nobody may have the condition."""
         inside, condition = self._members(of), self._members(given)
         group = self.interval(condition, level)
         if group.estimate <= 0:
@@ -192,13 +192,13 @@ class Joint:
     ) -> Interval:
         if weights is None:
             return Interval(*possible, value, level, words, "nothing: the group may be empty")
-        found = self.interval(weights, level)  # of a sum that is 0 at the maximum of the likelihood
-        low, high = (min(max(value + end - found.estimate, possible[0]), possible[1]) for end in found)
-        return Interval(low, high, value, level, words, f"{found.by}, linearised")
+        interval = self.interval(weights, level)  # of a sum that is 0 at the maximum of the likelihood
+        low, high = (min(max(value + end - interval.estimate, possible[0]), possible[1]) for end in interval)
+        return Interval(low, high, value, level, words, f"{interval.by}, linearised")
 
 
 def _words(event: Event) -> str:
-    """An answer in words."""
+    """Describe an answer in words."""
     values = event[1]
     shown: Sequence[object] = list(values) if isinstance(values, list | range) else [values]
     return " or ".join(map(str, shown))

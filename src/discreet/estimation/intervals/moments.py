@@ -1,6 +1,6 @@
 """Intervals around the unbiased estimate of a linear statistic.
 
-If weights g of the *reports* have ``A g = f``, then the mean of g over the reports has expectation f.p, whatever the
+If weights g of the *reports* have ``A g = f``, then the mean of g over the reports has expectation f.p for every
 distribution p of the truths: nothing is assumed about zeros, and the textbook's quantile (chi-squared with one degree
 of freedom) holds for many reports. The interval is by the likelihood of the reports' own distribution u, over all
 outputs that the mechanism has:
@@ -23,29 +23,29 @@ import numpy as np
 from ...exact.arrays import FloatArray
 from ...exact.base import Probabilities
 from ..algebra import NumericalFailure, cholesky, gram, inverse, left_solve, left_times, single_threaded_blas, times
-from ..model.models import Geometric
-from ..model.problem import Group, Problem
+from ..model.models import GeometricModel
+from ..model.problem import Problem
 from . import intervals
 
-#: Matrices with more entries than this are not solved for weights.
-MOST_ENTRIES = 1_000_000
+#: Maximum number of entries of a matrix that is solved for weights.
+MAX_SOLVED_ENTRIES = 1_000_000
 
-#: With fewer reports than this to rest on, an unbiased estimate is not normal enough for the textbook's quantile; with
-#: more, it is raised by a share of this over their number.
-FEW, WHOLE = 20, 2.0
+#: Number of reports below which an unbiased estimate is not normal enough for the textbook's quantile; share, over
+#: their number, by which it is raised above.
+MIN_NORMAL_REPORTS, QUANTILE_RISE = 20, 2.0
 
-#: Weights that differ by this share of the largest are the same up to rounding.
-SAME = 1e-12
+#: Share of the largest weight by which weights differ that are the same up to rounding.
+SAME_WEIGHT_SHARE = 1e-12
 
-#: Ends of many intervals at once are found by so many halvings.
+#: Number of halvings that find the ends of many intervals at once.
 HALVINGS = 44
 
-#: Weights must give the statistic back to this share of its largest value.
-EXACT = 1e-7
+#: Accuracy with which weights give the statistic back, as a share of its largest value.
+WEIGHT_ACCURACY = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class SingleShares:
     """Shares of single values that rest on one event each: that the report is in the value's hyperplane.
 
     Attributes
@@ -54,44 +54,44 @@ class Cells:
         The share of the reports in the hyperplane of each value.
     chances
         What it would be under a distribution.
-    own, other
+    hit, other
         The probability of a report in the hyperplane of the truth, and of another value.
     """
 
     hits: FloatArray
     chances: FloatArray
-    own: float
+    hit: float
     other: float
 
     def outcomes(self, f: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-        """For a multiple of one share: how often its event came and did not, the weights, and the chances."""
+        """Return, for a multiple of one share, how often its event came and did not, the weights, and the chances."""
         places = np.flatnonzero(f)
         if len(places) != 1:
             return None
         h, u, factor = (float(values[places[0]]) for values in (self.hits, self.chances, f))
-        weights = factor * (np.array([1.0, 0.0]) - self.other) / (self.own - self.other)
+        weights = factor * (np.array([1.0, 0.0]) - self.other) / (self.hit - self.other)
         return np.array([h, 1 - h]), weights, np.array([u, 1 - u])
 
     def ends(self, people: int, level: float) -> tuple[FloatArray, FloatArray]:
-        """Both ends of the interval of every share: as :func:`ends`, all at once by halving."""
+        """Return both ends of the interval of every share: as :func:`ends`, all at once by halving."""
         least = np.full(len(self.hits), math.inf)
         for share in (self.hits, self.chances):
             spread = share * (1 - share)
             np.minimum(least, people * spread / ((1 - share) ** 2 + share**2) ** 2, out=least)
-        many = intervals.quantile(level, 1) * np.sqrt(1 + WHOLE / np.maximum(least, FEW))
-        goals = np.where(least < FEW, quantile(level, 0.0), many)
-        found = []
+        many = intervals.quantile(level, 1) * np.sqrt(1 + QUANTILE_RISE / np.maximum(least, MIN_NORMAL_REPORTS))
+        goals = np.where(least < MIN_NORMAL_REPORTS, quantile(level, 0.0), many)
+        limits = []
         for border in (0.0, 1.0):
             inside, outside = self.hits.copy(), np.full(len(self.hits), border)
             for _ in range(HALVINGS):
                 middle = (inside + outside) / 2
                 near = 2 * people * _divergence(self.hits, middle) <= goals**2
                 inside, outside = np.where(near, middle, inside), np.where(near, outside, middle)
-            found.append((inside - self.other) / (self.own - self.other))
-        return found[0], found[1]
+            limits.append((inside - self.other) / (self.hit - self.other))
+        return limits[0], limits[1]
 
     def limits(self, people: int, level: float, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Both ends of the interval of every share, as :mod:`.possible` brings them back; p is never left out."""
+        """Return the interval of every share, moved by :mod:`.possible` into [0, 1]; p always stays inside."""
         least, most = self.ends(people, level)
         high = np.where(most <= 0, (most - least) / 2, np.minimum(most, 1.0))
         low = np.where(least >= 1, 1 - (most - least) / 2, np.maximum(least, 0.0))
@@ -99,7 +99,7 @@ class Cells:
 
 
 def _divergence(h: FloatArray, theta: FloatArray) -> FloatArray:
-    """h log(h / theta) + (1 - h) log((1 - h) / (1 - theta)), with 0 log 0 = 0."""
+    """Return h log(h / theta) + (1 - h) log((1 - h) / (1 - theta)), with 0 log 0 = 0."""
     from scipy.special import rel_entr
 
     return np.asarray(rel_entr(h, theta) + rel_entr(1 - h, 1 - theta))
@@ -134,24 +134,24 @@ class Unbiased:
 
     @cached_property
     def possible(self) -> bool:
-        """Whether weights can be looked for: finitely many outputs, and not too many."""
+        """True if weights can be looked for: finitely many outputs, and not too many."""
         groups = self._problem.groups
         if any(group.outputs.size is None for group in groups):
             return False
         simple = len(groups) == 1 and (groups[0].alpha is not None or groups[0].kernel.scatters)
         if len(groups) == 1 and groups[0].kernel.factor_sizes:
-            return all(truths * reports <= MOST_ENTRIES for truths, reports in groups[0].kernel.factor_sizes)
-        return simple or sum(group.size * int(group.outputs.size or 0) for group in groups) <= MOST_ENTRIES
+            return all(truths * reports <= MAX_SOLVED_ENTRIES for truths, reports in groups[0].kernel.factor_sizes)
+        return simple or sum(group.size * int(group.outputs.size or 0) for group in groups) <= MAX_SOLVED_ENTRIES
 
     def weights(self, f: FloatArray) -> FloatArray | None:
-        """g with A g = f, or None where there is none (the reports alone do not determine the statistic)."""
+        """Return g with A g = f, or None if the reports alone do not determine the statistic."""
         if not self.possible:
             return None
         if len(self._problem.groups) > 1:
             return self._solved(f)
         group = self._problem.groups[0]
         if group.alpha is not None:
-            model = Geometric(group.alpha, self.shares)
+            model = GeometricModel(group.alpha, self.shares)
             return np.asarray(model.unfold(f) / model.factors)
         weights = group.kernel.unbiased_weights(f)
         if weights is not None:
@@ -159,19 +159,19 @@ class Unbiased:
         return _of_product(group.kernel, f) if group.kernel.factor_sizes else self._solved(f)
 
     @cached_property
-    def cells(self) -> Cells | None:
+    def cells(self) -> SingleShares | None:
         """What the share of each single value rests on, under projective response; None for other mechanisms."""
         group = self._problem.groups[0]
         if len(self._problem.groups) > 1 or group.kernel.hit_chances is None:
             return None
-        own, other = group.kernel.hit_chances
+        hit, other = group.kernel.hit_chances
         hits = np.clip(group.kernel.hit_shares(self.shares), 0.0, 1.0)
-        return Cells(hits, other + (own - other) * self._p, own, other)
+        return SingleShares(hits, other + (hit - other) * self._p, hit, other)
 
     @cached_property
     def _matrix(self) -> FloatArray:
         people = self._problem.people
-        return np.concatenate([group.people / people * _whole(group) for group in self._problem.groups], axis=1)
+        return np.concatenate([group.people / people * group.table() for group in self._problem.groups], axis=1)
 
     def _solved(self, f: FloatArray) -> FloatArray | None:
         A = self._matrix
@@ -187,12 +187,11 @@ class Unbiased:
                     g = left_times(cholesky(gram(A / np.sqrt(chances)), 0.0)(f), A) / chances
             except NumericalFailure:
                 return None
-            good = np.isfinite(g).all() and np.abs(times(A, g) - f).max() <= EXACT * max(float(np.abs(f).max()), 1e-300)
-        return g if good else None
+            return g if np.isfinite(g).all() and _gives_back(f, times(A, g)) else None
 
 
 def _of_product(kernel: Probabilities, f: FloatArray) -> FloatArray | None:
-    """Weights by those of the parts: an inverse of each part's matrix, the shortest one where there are several."""
+    """Return weights from those of the parts: an inverse of each part's matrix, the shortest if there are several."""
     g = f.reshape([truths for truths, _ in kernel.factor_sizes])
     for axis, (part, (truths, reports)) in enumerate(zip(kernel.factors, kernel.factor_sizes, strict=True)):
         if reports < truths:
@@ -205,17 +204,16 @@ def _of_product(kernel: Probabilities, f: FloatArray) -> FloatArray | None:
                 return None
             g = np.moveaxis(np.moveaxis(g, axis, -1) @ unfolded.T, -1, axis)
     g = g.ravel()
-    good = np.isfinite(g).all() and np.abs(kernel.backward(g) - f).max() <= EXACT * max(float(np.abs(f).max()), 1e-300)
-    return np.asarray(g) if good else None
+    return np.asarray(g) if np.isfinite(g).all() and _gives_back(f, kernel.backward(g)) else None
 
 
-def _whole(group: Group) -> FloatArray:
-    assert group.outputs.size is not None
-    return group.kernel.block(np.arange(group.size), np.arange(group.outputs.size))
+def _gives_back(f: FloatArray, back: FloatArray) -> bool:
+    """Return whether weights give the statistic f back."""
+    return bool(np.abs(back - f).max() <= WEIGHT_ACCURACY * max(float(np.abs(f).max()), 1e-300))
 
 
 def effective(u: FloatArray, g: FloatArray, people: int) -> float:
-    """How many reports the mean of g rests on, if the outputs have these chances.
+    """Return the number of reports that the mean of g rests on, if the outputs have these chances.
 
     ``N (E off^2)^3 / (E |off|^3)^2`` with off = g - g.u: a mean is as far from normal as one over the root of this
     (Berry and Esseen). For a rare share it is about the number of reports that are counted.
@@ -230,19 +228,19 @@ def effective(u: FloatArray, g: FloatArray, people: int) -> float:
 
 
 def quantile(level: float, reports: float) -> float:
-    """The root of the quantile of the deviance of a mean that rests on so many reports.
+    """Return the root of the quantile of the deviance of a mean that rests on this many reports.
 
     Chi-squared with one degree of freedom, and a little more because reports are counted in whole numbers: with it, a
     share that 20 reports or more are expected to show is held with probability 0.94 to 0.97 at a level of 0.95 (by
     adding up the binomial distribution). Fewer reports than that are not normal enough: three degrees of freedom.
     """
-    if reports < FEW:
+    if reports < MIN_NORMAL_REPORTS:
         return intervals.quantile(level, intervals.DEGREES)
-    return intervals.quantile(level, 1) * math.sqrt(1 + WHOLE / reports)
+    return intervals.quantile(level, 1) * math.sqrt(1 + QUANTILE_RISE / reports)
 
 
 def ends(q: FloatArray, g: FloatArray, people: int, goal: float) -> tuple[float, float]:
-    """Both ends of the likelihood interval of the mean of g: where the root of the deviance is ``goal``."""
+    """Return both ends of the interval of every share: as :func:`ends`, all at once by halving."""
     return _lower(q, g, people, goal), -_lower(q, -g, people, goal)
 
 
@@ -250,14 +248,14 @@ def _lower(q: FloatArray, g: FloatArray, people: int, goal: float) -> float:
     seen = q > 0
     share, centre, least = q[seen], float(g @ q), float(g.min())
     off = g[seen] - centre
-    rounding = SAME * max(1.0, float(np.abs(g).max()))
+    rounding = SAME_WEIGHT_SHARE * max(1.0, float(np.abs(g).max()))
     if centre - least <= rounding:
         return least
     unseen = float(off.min()) + centre - least > rounding
     most = 1 / (centre - least if unseen else -float(off.min()))
 
     def point(t: float) -> tuple[float, float]:
-        """The mean of g at t, and the root of the deviance."""
+        """Return the mean of g at t, and the root of the deviance."""
         u = share / (1 + t * off)
         total = float(u.sum())
         deviance = 2 * people * (float(share @ np.log1p(t * off)) + math.log(total))

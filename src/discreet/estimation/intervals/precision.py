@@ -38,7 +38,7 @@ class Precision:
         return Unbiased(read(everything, self._mechanism, None, None), self._p)
 
     def variance(self, f: FloatArray) -> float:
-        """The variance of the estimate of f.p, times the number of reports; infinite where reports do not determine it.
+        """Return the variance of the estimate of f.p, times the number of reports; infinite if they leave it open.
 
         >>> from discreet import randomized_response
         >>> coin = Precision(randomized_response(["yes", "no"], alpha="1/3"), np.array([0.5, 0.5]))
@@ -50,13 +50,13 @@ class Precision:
         if alone is not None:
             _, weights, chances = alone
         else:
-            found, chances = self._unbiased.weights(f), self._unbiased.chances
-            if found is None:
+            unbiased, chances = self._unbiased.weights(f), self._unbiased.chances
+            if unbiased is None:
                 return math.inf
-            weights = found
+            weights = unbiased
         mean = float(chances @ weights)
         return float(chances @ (weights - mean) ** 2)
 
     def sampling_variance(self, f: FloatArray) -> float:
-        """The variance that is left without any noise: people are drawn at random, times their number."""
+        """Return the variance without any noise, because people are drawn at random, times their number."""
         return float(self._p @ (f - float(self._p @ f)) ** 2)

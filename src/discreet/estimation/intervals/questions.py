@@ -17,30 +17,30 @@ import numpy as np
 
 from ...errors import InvalidInput, meant
 from ...exact.arrays import FloatArray
-from ...report import Json, Prose, Report, Result, Section, Table, Terms, stamped
+from ...report import Json, Prose, Report, Result, Section, Terms, TextTable, stamped
 from ...spaces import Space
 from ...wording import percent, rounded
-from ..interior import Solution
-from ..statistics import DUST, Reconstruction, at_most, indicator, numbers, read_share, read_weights, unknown
+from ..interior import SolverResult
+from ..statistics import SUM_ACCURACY, Reconstruction, at_most, indicator, numbers, read_share, read_weights, unknown
 from . import intervals, moments
 from .intervals import Profiled
-from .moments import Cells, Unbiased
+from .moments import SingleShares, Unbiased
 from .possible import moved, reaching, within
 
-#: A band of cumulative probabilities is worked out at this many counts at most; between them it follows from their
-#: being monotone.
-MOST_POINTS = 41
+#: Maximum number of counts at which a cumulative band is worked out; between them it follows, as it never falls.
+MAX_BAND_POINTS = 41
 
-#: For tables, which may report far values as well as near ones, a profile must be this many times shorter to be used.
-FAR_SHORTER = 2.0
+#: Factor by which a profile's interval must be shorter to be used for tables, which may report far values as well as
+#: near ones.
+PROFILE_ADVANTAGE = 2.0
 
-#: A rough length of the profile's interval is good to this share.
-SURE = 0.85
+#: Share of a rough length of the profile's interval that its true length exceeds.
+SURE_SHARE = 0.85
 
-#: A report shows a band at this many values; ``to_json()`` has them all.
-MOST_ROWS = 200
+#: Maximum number of values at which a report shows a band; ``to_json()`` has them all.
+MAX_BAND_ROWS = 200
 
-#: What an interval covers, in words.
+#: The coverage of an interval, in words.
 COVERS = (
     "Intervals are about the population that these people were drawn from at random; they contain the value among "
     "these very people at least as often. How often is measured, not proved: see the coverage table in the "
@@ -49,7 +49,7 @@ COVERS = (
 
 
 def quantile_name(q: float) -> str:
-    """A quantile in words.
+    """Name a quantile in words.
 
     >>> quantile_name(0.25), quantile_name(0.5), quantile_name(0.999)
     ('25% quantile', 'median', '99.9% quantile')
@@ -105,17 +105,20 @@ class Interval(Result):
         """
         return f"{rounded(self.low, 4)} to {rounded(self.high, 4)}"
 
+    def _headline(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         return f"{self.statistic}: {rounded(self.estimate, 4)}, {percent(self.level)} interval {self.ends}"
 
     def to_json(self) -> dict[str, Json]:
-        """The numbers as plain JSON values."""
+        """Return the numbers as plain JSON values."""
         ends: dict[str, Json] = {"estimate": self.estimate, "low": self.low, "high": self.high, "level": self.level}
         return stamped("interval", 1, {"statistic": self.statistic, **ends, "by": self.by, "covers": self.covers})
 
     def report(self) -> Report:
-        """The estimate, the ends, how they were found and what they cover."""
-        said = Terms(
+        """Return the estimate, the ends, how they were found and what they cover."""
+        numbers_shown = Terms(
             (
                 ("estimate", rounded(self.estimate, 4)),
                 (f"{percent(self.level)} interval", self.ends),
@@ -123,7 +126,7 @@ class Interval(Result):
             )
         )
         title = self.statistic[:1].upper() + self.statistic[1:]
-        return Report(title, "Interval", sections=(Section(parts=(said, Prose(self.covers))),))
+        return Report(title, "Interval", sections=(Section(parts=(numbers_shown, Prose(self.covers))),))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +169,7 @@ class Band(Result):
         return f"The level of {percent(self.level)} {where}. {COVERS}"
 
     def to_json(self) -> dict[str, Json]:
-        """The limits as plain JSON values."""
+        """Return the limits as plain JSON values."""
         return stamped(
             "band",
             1,
@@ -182,18 +185,18 @@ class Band(Result):
         )
 
     def report(self) -> Report:
-        """The limits at the first values, and what they cover."""
+        """Return the limits at the first values, and what they cover."""
         what = "cumulative probabilities" if self.of == "cdf" else "probabilities of single values"
-        shown = range(min(len(self.low), MOST_ROWS))
+        shown = range(min(len(self.low), MAX_BAND_ROWS))
         rows = tuple((str(self.space.value(k)), f"{self.low[k]:.4f}", f"{self.high[k]:.4f}") for k in shown)
-        table = Table((self.space.noun, "low", "high"), rows, (1, 2), total=len(self.low), compact=True)
+        table = TextTable((self.space.noun, "low", "high"), rows, (1, 2), total=len(self.low), compact=True)
         parts = (Prose(self.covers), table)
         return Report(f"{percent(self.level)} band for {what}", "Band", sections=(Section(parts=parts),))
 
 
 @dataclass(frozen=True)
 class IntervalInputs:
-    """What intervals are computed from.
+    """The inputs of all intervals of an estimate.
 
     Attributes
     ----------
@@ -206,7 +209,7 @@ class IntervalInputs:
     """
 
     likelihood: Profiled
-    top: Solution
+    top: SolverResult
     unbiased: tuple[Unbiased, ...]
     shares: tuple[float, ...] = (1.0,)
 
@@ -215,36 +218,36 @@ class IntervalInputs:
         return self.likelihood.problem.people
 
     def everywhere(self, f: FloatArray) -> FloatArray:
-        """A statistic of the values as one of the values in every stratum."""
+        """Return a statistic of the values as one of the values in every stratum."""
         return np.tile(f, len(self.shares)) if len(self.shares) > 1 else f
 
     def interval(self, f: FloatArray, level: float, surveys: int) -> tuple[float, float, str]:
-        """The ends of an interval of f.p, and how they were found."""
+        """Return the ends of an interval of f.p, and how they were found."""
         tiled, around = self.everywhere(f), float(self.everywhere(f) @ self.top.p)
         if surveys:
             low, high = intervals.ends(self.likelihood, self.top, tiled, level, surveys)
             return low, high, "calibrated profile likelihood"
         possible = (float(f.min()), float(f.max()))
-        found = self._unbiased(f, level)
-        found = moved(found, possible) if self.cells is not None else reaching(found, possible)
-        if found is not None and self._unbiased_is_shorter(found, tiled, level):
-            return within(found, possible, around)
+        unbiased = self._unbiased(f, level)
+        unbiased = moved(unbiased, possible) if self.cells is not None else reaching(unbiased, possible)
+        if unbiased is not None and self._unbiased_is_shorter(unbiased, tiled, level):
+            return within(unbiased, possible, around)
         low, high = intervals.ends(self.likelihood, self.top, tiled, level, 0)
-        if found is not None and found[1] - found[0] <= self.margin * (high - low):
-            return within(found, possible, around)
+        if unbiased is not None and unbiased[1] - unbiased[0] <= self.margin * (high - low):
+            return within(unbiased, possible, around)
         return low, high, "profile likelihood"
 
     def profiled(self, f: FloatArray, level: float, surveys: int) -> bool:
-        """Whether an interval of f.p is always the profile's, so that its two ends can be found one by one."""
-        found = None if surveys else self._unbiased(f, level)
-        return found is None or self._profile_is_shorter(found, f)
+        """Return whether an interval of f.p is always the profile's, so that its ends can be found one by one."""
+        unbiased = None if surveys else self._unbiased(f, level)
+        return unbiased is None or self._profile_is_shorter(unbiased, f)
 
     def profile_end(self, f: FloatArray, level: float, surveys: int, side: int) -> float:
-        """The lower end (side = 1) or the upper (side = -1) of the profile's interval."""
+        """Return the lower end (side = 1) or the upper (side = -1) of the profile's interval."""
         return intervals.calibrated(self.likelihood, self.top, self.everywhere(f), level, side, surveys)
 
     def variance(self, x: FloatArray, level: float, surveys: int) -> tuple[float, float, str]:
-        """The ends of an interval of the variance of x, and how they were found.
+        """Return the ends of an interval of the variance of x, and how they were found.
 
         The unbiased estimate is of the mean square around the estimated mean; the variance is smaller by the square of
         the error of that mean, which is of second order.
@@ -255,12 +258,12 @@ class IntervalInputs:
 
         centre = None if surveys else self._estimated(x)
         possible = (0.0, float(np.ptp(x)) ** 2 / 4)
-        found = None if centre is None else reaching(self._unbiased((x - centre) ** 2, level), possible)
-        if found is not None and self._unbiased_is_shorter(found, (tiled - mean) ** 2, level):
-            return within(found, possible, around)
+        unbiased = None if centre is None else reaching(self._unbiased((x - centre) ** 2, level), possible)
+        if unbiased is not None and self._unbiased_is_shorter(unbiased, (tiled - mean) ** 2, level):
+            return within(unbiased, possible, around)
         ends = intervals.variance_ends(self.likelihood, self.top, tiled, level, surveys)
-        if found is not None and found[1] - found[0] <= self.margin * (ends[1] - ends[0]):
-            return within(found, possible, around)
+        if unbiased is not None and unbiased[1] - unbiased[0] <= self.margin * (ends[1] - ends[0]):
+            return within(unbiased, possible, around)
         low, high, _ = within(ends, possible, around)
         return low, high, "calibrated profile likelihood" if surveys else "profile likelihood"
 
@@ -274,28 +277,28 @@ class IntervalInputs:
         kernels = [part for group in self.likelihood.problem.groups for part in group.kernel.factors]
         if all(kernel.scatters for kernel in kernels):
             return math.inf
-        return 1.0 if all(kernel.stays_near for kernel in kernels) else FAR_SHORTER
+        return 1.0 if all(kernel.stays_near for kernel in kernels) else PROFILE_ADVANTAGE
 
     @property
-    def cells(self) -> Cells | None:
+    def cells(self) -> SingleShares | None:
         """For one group with projective response, whose profiles take long: what single shares rest on."""
         return self.unbiased[0].cells if len(self.unbiased) == 1 else None
 
-    def _unbiased_is_shorter(self, found: tuple[float, float], f: FloatArray, level: float) -> bool:
-        """Whether the profile's interval need not be worked out, because it would be longer."""
+    def _unbiased_is_shorter(self, unbiased: tuple[float, float], f: FloatArray, level: float) -> bool:
+        """Return whether the profile's interval is longer, as far as is known without working it out."""
         if math.isinf(self.margin):
             return True
-        if self._profile_is_shorter(found, f):
+        if self._profile_is_shorter(unbiased, f):
             return False
         rough = intervals.rough_length(self.likelihood, self.top, f, level)
-        return found[1] - found[0] <= SURE * self.margin * rough
+        return unbiased[1] - unbiased[0] <= SURE_SHARE * self.margin * rough
 
-    def _profile_is_shorter(self, found: tuple[float, float], f: FloatArray) -> bool:
-        """Whether the profile's interval is the shorter one, because it is never longer than this."""
-        return found[1] - found[0] > self.margin * float(np.ptp(f))
+    def _profile_is_shorter(self, unbiased: tuple[float, float], f: FloatArray) -> bool:
+        """Return whether the profile's interval is the shorter one at its longest."""
+        return unbiased[1] - unbiased[0] > self.margin * float(np.ptp(f))
 
     def _weights(self, f: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """The share of every output, and weights of the outputs whose mean is unbiased."""
+        """Return the share of every output, and weights of the outputs whose mean is unbiased."""
         parts = [one.weights(f) for one in self.unbiased]
         if any(part is None for part in parts):
             return None
@@ -303,18 +306,18 @@ class IntervalInputs:
         return np.concatenate(shares), np.concatenate(parts)  # type: ignore[arg-type]
 
     def _estimated(self, f: FloatArray) -> float | None:
-        found = self._weights(f)
-        return None if found is None else float(found[0] @ found[1])
+        unbiased = self._weights(f)
+        return None if unbiased is None else float(unbiased[0] @ unbiased[1])
 
     def _unbiased(self, f: FloatArray, level: float) -> tuple[float, float] | None:
         alone = None if self.cells is None else self.cells.outcomes(f)
         if alone is not None:
             return self._around(*alone, level)
-        found = self._weights(f)
-        if found is None:
+        unbiased = self._weights(f)
+        if unbiased is None:
             return None
         u = np.concatenate([share * one.chances for share, one in zip(self.shares, self.unbiased, strict=True)])
-        return self._around(*found, u, level)
+        return self._around(*unbiased, u, level)
 
     def _around(self, q: FloatArray, g: FloatArray, u: FloatArray, level: float) -> tuple[float, float]:
         # outputs that did not occur count in the one, and those that should not have in the other
@@ -334,14 +337,14 @@ class Answers(Reconstruction):
 
     @property
     def cells_are_quick(self) -> bool:
-        """Whether an interval for one share takes no longer where there are many values."""
+        """True if an interval for one share takes no longer where there are many values."""
         return self._interval_inputs.cells is not None
 
     def interval(self, statistic: Any = "mean", level: float = 0.95, *, surveys: int = 0) -> Interval:
-        """An interval for something that follows from the distribution.
+        """Return an interval for something that follows from the distribution.
 
         It is around the unbiased estimate or by profile likelihood, whichever is shorter (``by`` says which it was).
-        Under randomised response it is always the former. Whatever the method of the estimate, intervals come from
+        Under randomised response it is always the former. With every method of estimation, intervals come from
         the reports and the mechanism alone.
 
         Parameters
@@ -353,7 +356,7 @@ class Answers(Reconstruction):
         level
             How often such intervals are meant to contain the true value.
         surveys
-            With 19 or more: take the profile likelihood, and the quantile of its deviance from so many simulated
+            With 19 or more: take the profile likelihood, and the quantile of its deviance from this many simulated
             surveys instead of from a table. A hundred times slower.
 
         Examples
@@ -398,7 +401,7 @@ class Answers(Reconstruction):
         return Interval(low, high, float(p @ (x - p @ x) ** 2), level, "variance", by)
 
     def _quantile(self, q: float, level: float, surveys: int) -> Interval:
-        """The counts k whose interval for P(at most k) leaves q possible, and P(at most k - 1) less than q."""
+        """Return the counts k whose interval for P(at most k) leaves q possible, and P(at most k - 1) less than q."""
         size = len(numbers(self.space, "an interval for a quantile"))
 
         inputs = self._interval_inputs
@@ -420,7 +423,7 @@ class Answers(Reconstruction):
         while high < size - 1 and limit(high + 1, 1) < q:
             high += 2
         p = inputs.top.p.reshape(-1, size).sum(axis=0)
-        centre = int(np.flatnonzero(np.cumsum(p) >= q - DUST)[0])
+        centre = int(np.flatnonzero(np.cumsum(p) >= q - SUM_ACCURACY)[0])
         by = interval(min(high, size - 2))[2] if size > 1 else "profile likelihood"
         return Interval(min(low, centre), max(high, centre), centre, level, quantile_name(q), by)
 
@@ -429,11 +432,11 @@ class Answers(Reconstruction):
         level: float = 0.95,
         *,
         simultaneous: bool = False,
-        points: int = MOST_POINTS,
+        points: int = MAX_BAND_POINTS,
         surveys: int = 0,
         of: Literal["cdf", "cells"] = "cdf",
     ) -> Band:
-        """Limits of the cumulative probability of every count, or of the probability of every value.
+        """Return limits of the cumulative probability of every count, or of the probability of every value.
 
         Parameters
         ----------
@@ -488,7 +491,7 @@ class Answers(Reconstruction):
         return Band(low, high, level, simultaneous, "cells", self.space)
 
     def _spread(self, size: int, points: int) -> list[int]:
-        """Counts spread evenly, half of them over the range and half over the probability."""
+        """Return counts spread evenly, half of them over the range and half over the probability."""
         if size - 1 <= points:
             return list(range(size - 1))
         evenly = np.linspace(0, size - 2, points // 2).round().astype(int)

@@ -1,10 +1,10 @@
 """Models: the products and the linear algebra of each kind of mechanism, for the solvers.
 
-==============  =====================================================  ========================================
-``Dense``        any matrix                                             Cholesky, of the smaller side (Woodbury)
-``Geometric``    two-sided geometric noise, clamped to 0..n             one banded system, O(n)
-``Response``     keep the value, or report any other, all alike         diagonal plus rank two, O(n)
-==============  =====================================================  ========================================
+==================  ===============================================  ========================================
+``DenseModel``      any matrix                                       Cholesky, of the smaller side (Woodbury)
+``GeometricModel``  two-sided geometric noise, clamped to 0..n       one banded system, O(n)
+``ResponseModel``   keep the value, or report any other, all alike   diagonal plus rank two, O(n)
+==================  ===============================================  ========================================
 
 Columns of A may be multiplied by any positive numbers: the factor cancels in everything a solver does (q / u, and u A).
 """
@@ -20,15 +20,15 @@ from ...exact.arrays import FloatArray, IntArray
 from ..algebra import banded_lu, cholesky, gram, gram_of_columns, left_solve, left_times, times
 from ..interior import Newton
 
-#: Up to this many values, a product with the whole matrix is faster than two recursive filters (measured).
-DENSE_GEOMETRIC = 256
+#: Maximum number of values for which the whole matrix is faster than two recursive filters (measured).
+MAX_DENSE_GEOMETRIC = 256
 
 
 def _positive(q: FloatArray) -> IntArray | slice:
     return slice(None) if q.all() else np.flatnonzero(q)
 
 
-class Dense:
+class DenseModel:
     """Any matrix A, a row for each truth and a column for each observed report; every share is positive.
 
     Columns are divided by their largest entry: reports that are hardly possible (1e-160) would overflow in q / u.
@@ -49,7 +49,7 @@ class Dense:
         return times(self.A, v)
 
     def unfold(self, u: FloatArray) -> FloatArray:
-        """u A^-1, of chances that were not divided by the largest of their column."""
+        """Return u A^-1, of chances that were not divided by the largest of their column."""
         return left_solve(self.A, u / self.scale)
 
     def newton(self, weights: FloatArray, slacks: FloatArray) -> Newton:
@@ -64,7 +64,7 @@ class Dense:
         return solve
 
     def _by_reports(self, weights: FloatArray, slacks: FloatArray) -> Newton:
-        """Fewer reports than truths: solve for v = weights du, (1/weights + A' D A) v = A' D b, D = 1/slacks."""
+        """Solve for v = weights du if reports are fewer than truths: (1/weights + A' D A) v = A' D b, D = 1/slacks."""
         system = cholesky(gram_of_columns(self.A / np.sqrt(slacks)[:, None]), 1 / weights)
 
         def once(b: FloatArray) -> FloatArray:
@@ -79,7 +79,7 @@ class Dense:
         return solve
 
 
-class Geometric:
+class GeometricModel:
     """A = K with K_ij = a^|i-j|: geometric noise clamped to 0..n, without its column factors.
 
     K^-1 is tridiagonal, so p = T u / (1 - a^2) with T = tridiag(-a; 1, 1+a^2, ..., 1+a^2, 1; -a).
@@ -109,7 +109,7 @@ class Geometric:
         return np.ascontiguousarray(windows[::-1])
 
     def forward(self, p: FloatArray) -> FloatArray:
-        if self.size <= DENSE_GEOMETRIC:
+        if self.size <= MAX_DENSE_GEOMETRIC:
             return times(self._dense, p)
         from scipy.signal import lfilter
 
@@ -121,7 +121,7 @@ class Geometric:
     backward = forward  # K is symmetric
 
     def unfold(self, u: FloatArray) -> FloatArray:
-        """u K^-1: the distribution that makes reports exactly this likely, which may have negative entries."""
+        """Return u K^-1: the distribution that makes reports exactly this likely; entries may be negative."""
         return self._tridiagonal(u) / self._one
 
     def _tridiagonal(self, x: FloatArray) -> FloatArray:
@@ -131,7 +131,7 @@ class Geometric:
         return result
 
     def newton(self, weights: FloatArray, slacks: FloatArray) -> Newton:
-        """2 size interleaved unknowns (du_i, y_i) with y = -K W du, in a band of 3 + 3, with pivoting.
+        """Solve for 2 size interleaved unknowns (du_i, y_i) with y = -K W du, in a band of 3 + 3, with pivoting.
 
         Eliminating y to a system of size unknowns would be faster and lose the digits that the last steps need.
         """
@@ -161,7 +161,7 @@ class Geometric:
         return solve
 
 
-class Response:
+class ResponseModel:
     """A = other 11' + gain I: each false value with probability ``other``, the true one with ``other + gain``."""
 
     def __init__(self, other: float, gain: float, q: FloatArray) -> None:
@@ -174,7 +174,7 @@ class Response:
     backward = forward  # A is symmetric
 
     def newton(self, weights: FloatArray, slacks: FloatArray) -> Newton:
-        """H = diag(d) + w 1' + 1 w' + k 11' with d = gain^2 W + Z, w = gain other W: Woodbury with two columns."""
+        """Solve H = diag(d) + w 1' + 1 w' + k 11', d = gain^2 W + Z, w = gain other W, by Woodbury with two columns."""
         g, o, W = self.gain, self.other, weights
         d = g * g * W + slacks
         w = g * o * W

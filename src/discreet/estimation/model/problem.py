@@ -26,24 +26,24 @@ from ...spaces import Counts, Space
 from ..algebra import single_threaded_blas
 from .reports import ambiguity_notes, counted_reports, raw_reports
 
-#: The most true values that can be estimated: half a gigabyte for a million of them.
+#: Maximum number of true values; a million of them take half a gigabyte.
 MOST_TRUTHS = 10_000_000
 
-#: Chances below this are as good as none: doubles have fewer and fewer digits there.
+#: Chance of a report below which it counts as impossible: doubles have fewer and fewer digits there.
 SMALLEST_CHANCE = 1e-290
 
-#: Noise that is less likely than this share of none at all is not left to Fourier transforms.
+#: Probability of noise, as a share of that of no noise, below which Fourier transforms are not used.
 FOURIER_RELATIVE_MASS = 1e-8
 
 
 def _spread(places: IntArray, values: Array, size: int) -> FloatArray:
-    """An array with these values at these places, and 0 elsewhere."""
+    """Return an array with these values at these places, and 0 elsewhere."""
     spread = np.zeros(size)
     spread[places] = values
     return spread
 
 
-class _Matrix(Probabilities):
+class _FloatMatrix(Probabilities):
     """A matrix of floats that somebody handed in."""
 
     def __init__(self, values: FloatArray) -> None:
@@ -63,10 +63,10 @@ class _Matrix(Probabilities):
         return bool(np.ptp(self._values, axis=0).max() <= 1e-15)
 
 
-#: Maximum number of people whose reports without an end are drawn one by one; of more, all are drawn at once.
+#: Maximum number of people whose reports without an end are drawn one by one; otherwise all are drawn at once.
 MAX_DRAWN = 1_000_000
 
-#: Share of people whose reports are so far away that they are left out, and the number of reports that are looked at.
+#: Share of the people whose far reports are left out, and maximum number of reports in the window.
 NEGLIGIBLE_TAIL, MAX_WINDOW = 1e-13, 200_000
 
 
@@ -113,7 +113,7 @@ class Group:
         return None if ratio is None else float(ratio)
 
     def whole(self, counts: Array | None = None) -> FloatArray:
-        """How often each of finitely many outputs was reported, from counts of those that occurred."""
+        """Return how often each of finitely many outputs was reported, from counts of those that occurred."""
         assert self.outputs.size is not None
         return _spread(self.reports, self.counts if counts is None else counts, self.outputs.size)
 
@@ -125,12 +125,12 @@ class Group:
             return None
         low = min(0, int(self.reports[0])) - 1 if kernel.clamp[0] is None else kernel.clamp[0]
         high = max(self.size - 1, int(self.reports[-1])) + 1 if kernel.clamp[1] is None else kernel.clamp[1]
-        own = kernel.first_laws if low == kernel.truths[0] else ()
-        return Noise(kernel.law, (low, high), (low, high), own), low
+        laws = kernel.first_laws if low == kernel.truths[0] else ()
+        return Noise(kernel.law, (low, high), (low, high), laws), low
 
     @cached_property
     def _in_pieces(self) -> bool:
-        """Whether noise is looked up report by report: laws of single truths, and reports too far out for a range."""
+        """True if noise is looked up report by report: laws of single truths, and reports too far out for a range."""
         noise = self.kernel.noise
         assert noise is not None and self._wide is not None
         wide = self._wide[0]
@@ -139,7 +139,7 @@ class Group:
 
     @cached_property
     def _far(self) -> tuple[BoolArray, FloatArray]:
-        """Which reports lie so far outside the truths that Fourier transforms lose them, and their columns."""
+        """The reports that lie too far outside the truths for Fourier transforms, as a mask, and their columns."""
         kernel = self.kernel.noise
         assert kernel is not None
         far = (self.reports < 0) | (self.reports >= self.size)
@@ -150,7 +150,7 @@ class Group:
         return far, columns
 
     def forward(self, p: FloatArray) -> FloatArray:
-        """How likely each report that occurred is if truths have this distribution."""
+        """Return how likely each report that occurred is if truths have this distribution."""
         if self._wide is None:
             return np.asarray(self.kernel.forward(p)[self.reports])
         kernel, low = self._wide
@@ -164,7 +164,7 @@ class Group:
         return chances
 
     def backward(self, v: FloatArray) -> FloatArray:
-        """For each truth, the sum of v over the reports that occurred, weighted by their probabilities."""
+        """Return, for each truth, the sum of v over the reports that occurred, weighted by their probabilities."""
         if self._wide is None:
             assert self.outputs.size is not None
             return np.asarray(self.kernel.backward(_spread(self.reports, v, self.outputs.size)))
@@ -177,11 +177,16 @@ class Group:
         return np.asarray(kernel.backward(everywhere)[-low : self.size - low] + columns @ v[far])
 
     def block(self, truths: IntArray | None = None) -> FloatArray:
-        """P(report | truth) at the reports that occurred, for these truths or for all."""
+        """Return P(report | truth) at the reports that occurred, for these truths or for all."""
         return self.kernel.block(np.arange(self.size) if truths is None else truths, self.reports)
 
+    def table(self) -> FloatArray:
+        """Return P(report | truth) at all outputs; where they have no end, at the reports that occurred."""
+        outputs = self.reports if self.outputs.size is None else np.arange(self.outputs.size)
+        return self.kernel.block(np.arange(self.size), outputs)
+
     def redrawn(self, p: FloatArray, rng: np.random.Generator) -> Group:
-        """As many people again, with truths from this distribution."""
+        """Draw the reports of as many people again, with truths from this distribution."""
         truths = rng.multinomial(self.people, np.maximum(p, 0) / np.maximum(p, 0).sum())
         if self.outputs.size is None and self.people > MAX_DRAWN:
             reports, chances = self._window(p)
@@ -190,8 +195,8 @@ class Group:
         if self.outputs.size is None:
             values = np.repeat(np.arange(self.size), truths)
             assert self.kernel.noise is not None  # nothing else has reports without an end
-            drawn = self.kernel.noise.sampler().draw(values, SeededBits(int(rng.integers(2**63))))
-            reports, counts = np.unique(drawn, return_counts=True)
+            draws = self.kernel.noise.sampler().draw(values, SeededBits(int(rng.integers(2**63))))
+            reports, counts = np.unique(draws, return_counts=True)
             return replace(self, reports=reports.astype(np.int64), counts=counts.astype(np.int64))
         chances = np.maximum(self.kernel.forward(p), 0.0)
         whole = rng.multinomial(self.people, chances / chances.sum())
@@ -210,7 +215,7 @@ class Group:
             reach *= 4
 
     def values(self) -> list[tuple[Any, int]]:
-        """Each report that occurred, and how often it did."""
+        """Return each report that occurred, and how often it did."""
         shown = (self.outputs.value(int(j)) for j in self.reports)
         return list(zip(shown, self.counts.tolist(), strict=True))
 
@@ -242,11 +247,11 @@ class Problem:
 
     @property
     def places(self) -> int:
-        """How many probabilities there are."""
+        """The number of probabilities there are."""
         return self.size * sum(len(group.reports) for group in self.groups)
 
     def with_counts(self, counts: IntArray) -> Problem:
-        """The same mechanisms with other counts of the reports that occurred; what became 0 did not occur."""
+        """Return the same mechanisms with other counts of the reports that occurred; those now 0 are dropped."""
         parts = np.split(counts, np.cumsum([len(group.reports) for group in self.groups])[:-1])
         return Problem(
             tuple(
@@ -257,23 +262,32 @@ class Problem:
         )
 
     def redrawn(self, p: FloatArray, rng: np.random.Generator) -> Problem:
-        """As many people again in each group, with truths from this distribution."""
+        """Draw the reports of as many people again in each group, with truths from this distribution."""
         return Problem(tuple(group.redrawn(p, rng) for group in self.groups))
 
     def block(self, truths: IntArray | None = None) -> FloatArray:
-        """The probabilities of the reports that occurred, those of each group times its share of the people."""
+        """Return the probabilities of the reports that occurred, of each group times its share of the people."""
         blocks = [group.block(truths) for group in self.groups]
         if len(blocks) == 1:
             return blocks[0]
         shares = [group.people / self.people for group in self.groups]
         return np.concatenate([share * part for share, part in zip(shares, blocks, strict=True)], axis=1)
 
+    def all_outputs(self) -> tuple[FloatArray, IntArray]:
+        """Return the probabilities of all outputs, of each group times its share of the people, and their counts.
+
+        Where outputs have no end, those that occurred.
+        """
+        blocks = [group.people / self.people * group.table() for group in self.groups]
+        counts = [group.counts if group.outputs.size is None else group.whole().astype(int) for group in self.groups]
+        return np.concatenate(blocks, axis=1), np.concatenate(counts)
+
     def chances(self, p: FloatArray) -> FloatArray:
-        """How likely each report that occurred is, within its group, if truths have this distribution."""
+        """Return how likely each report that occurred is, within its group, if truths have this distribution."""
         return np.concatenate([group.forward(p) for group in self.groups])
 
     def log_likelihood(self, p: FloatArray) -> float:
-        """The log of the probability of all reports, in the order they came: sum of count * log chance."""
+        """Return the log of the probability of all reports, in the order they came: sum of count * log chance."""
         chances = self.chances(p)
         beyond = sum(group.beyond for group in self.groups)
         return float(self.counts @ np.log(chances)) + beyond if chances.min() > 0 else -np.inf
@@ -283,7 +297,7 @@ class Problem:
 
 
 def read(counts: object, mechanism: object, reports: object, over: object) -> Problem:
-    """What was handed to :func:`discreet.estimate`, as a problem; refused with reasons if it makes no sense."""
+    """Read the arguments of :func:`discreet.estimate` as a problem; refuse with reasons if they make no sense."""
     if (counts is None) == (reports is None):
         raise InvalidInput(
             f"give either counts (how often each output was reported) or {arg('reports')} (the raw reports); "
@@ -340,7 +354,7 @@ def _group(data: object, mechanism: object, over: object, raw: bool) -> Group:
 def _clamped(
     truths: Space, noise: Noise, ratio: Fraction, reports: IntArray, counts: IntArray, mechanism: object
 ) -> Group:
-    """Geometric noise with reports beyond 0..n counted at its ends.
+    """Read geometric noise with reports beyond 0..n counted at its ends.
 
     Nothing is lost: the probabilities of all reports beyond an end fall by the same ratio with every step of the
     truth, so they tell the same about it as a report of the end itself.
@@ -367,7 +381,7 @@ def _spaces(mechanism: object, over: object) -> tuple[Space, Space, Probabilitie
     else:
         channel = Channel.of(mechanism)
         inputs, outputs = channel.inputs, channel.outputs
-        kernel = channel.source if isinstance(channel.source, Table) else _Matrix(channel.matrix)
+        kernel = channel.source if isinstance(channel.source, Table) else _FloatMatrix(channel.matrix)
     if over is None:
         if inputs.size is None:
             raise InvalidInput(
@@ -392,7 +406,7 @@ def _spaces(mechanism: object, over: object) -> tuple[Space, Space, Probabilitie
 
 
 def _refuse_useless(kernel: Probabilities) -> None:
-    """A mechanism whose reports have the same distribution whatever the truth."""
+    """Refuse a mechanism whose reports have the same distribution under every truth."""
     if kernel.is_constant:
         raise InvalidInput(
             "this mechanism carries no information: its reports are equally likely whatever the truth, so nothing "
@@ -403,7 +417,7 @@ def _refuse_useless(kernel: Probabilities) -> None:
 
 
 def _refuse_impossible(group: Group) -> None:
-    """Reports that no truth can give: another mechanism made them, or the range of truths is too small."""
+    """Refuse reports that no truth can give: another mechanism made them, or the range of truths is too small."""
     if group.kernel.reaches_everything:
         return
     with single_threaded_blas(group.size * len(group.reports)):

@@ -48,7 +48,7 @@ def raw_reports(data: object, outputs: Space) -> tuple[IntArray, IntArray]:
 
 
 def _refuse_table(data: object) -> None:
-    """A whole table: its columns would be read as one, ids and counts together."""
+    """Refuse a whole table, whose columns would be read as one, ids and counts together."""
     if hasattr(data, "columns") and not isinstance(data, Mapping):
         raise WrongType(
             f"one column is needed; got a whole {type(data).__name__}.",
@@ -88,7 +88,7 @@ def _has_labels(data: object) -> bool:
 
 
 def _labelled(series: Any) -> dict[Any, Any]:
-    """A pandas series with labels, as from ``value_counts()``, which sorts by frequency: by label, not by place."""
+    """Read a pandas series with labels by label: ``value_counts()`` sorts by frequency, not by place."""
     labels = series.index.tolist()
     if len(set(labels)) < len(labels):
         raise InvalidInput("counts name a value twice in their index.", "Add them up first.", argument="counts")

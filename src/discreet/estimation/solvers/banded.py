@@ -31,31 +31,32 @@ from ..algebra import banded_cholesky
 from ..interior import Newton
 from ..model.problem import Group, Problem
 
-#: d J: by how much the largest of A (q / u) may be too small, as a share of it. Its sums are rounded by more.
+#: d J: the share by which the largest of A (q / u) may be too small. The rounding of its sums is larger.
 LEFT_OUT = 1e-16
 
-#: Windows that begin within so many truths, or this part of the widest, share a sheet: fewer calls, a wider band.
-SPAN, PART = 16, 16
+#: Distance in truths, and as a part of the widest window, within which windows share a sheet: fewer calls, a wider
+#: band.
+SHEET_SPAN, SHEET_PART = 16, 16
 
-#: Dense matrices are as fast for fewer truths than this, and where they take less than so many times the operations
-#: (measured for 50 to 1600 truths and windows of a twentieth to four fifths of them).
-FEW, ADVANTAGE = 200, 2.0
+#: Number of truths below which dense matrices are as fast, and factor in operations below which they are (measured
+#: for 50 to 1600 truths and windows of a twentieth to four fifths of them).
+MIN_TRUTHS, MIN_ADVANTAGE = 200, 2.0
 
-#: The most operations of a step, and doubles in memory: half a minute, and 2 GiB.
-MOST_WORK, MOST_PLACES = 1e12, 1 << 28
+#: Maximum number of operations of a step (half a minute), and of doubles in memory (2 GiB).
+MAX_STEP_WORK, MAX_DOUBLES = 1e12, 1 << 28
 
 _SMALLEST = 5e-324
 
 
-def fitting(problem: Problem) -> Banded | None:
-    """The banded model of a problem; None where it has none, or where other models are faster."""
-    if problem.size < FEW or not all(map(_has_windows, problem.groups)):
+def fitting(problem: Problem) -> BandedModel | None:
+    """Return the banded model of a problem; None where it has none, or where other models are faster."""
+    if problem.size < MIN_TRUTHS or not all(map(_has_windows, problem.groups)):
         return None
-    model = Banded(problem)
+    model = BandedModel(problem)
     n, reports = problem.size, len(model.q)
     some, others = (reports, n) if 4 * reports < 3 * n else (n, reports)
     dense = some * some * (others + some / 3)
-    if not model.possible or model.work > min(dense / ADVANTAGE, MOST_WORK) or model.places > MOST_PLACES:
+    if not model.possible or model.work > min(dense / MIN_ADVANTAGE, MAX_STEP_WORK) or model.places > MAX_DOUBLES:
         return None
     return model
 
@@ -96,12 +97,12 @@ class _Columns:
         self._ends = {j: self._end(kernel, j) for j in ends}
 
     def _row(self, i: int, low: int, chances: FloatArray) -> tuple[slice, FloatArray]:
-        """The reports that a truth with a law of its own can give, and how likely they are."""
+        """Return the reports that a truth with a law of its own can give, and how likely they are."""
         start, stop = np.searchsorted(self._reports, (i + low, i + low + len(chances))).tolist()
         return slice(start, stop), chances[self._reports[start:stop] - i - low]
 
     def _largest(self, law: FloatArray) -> FloatArray:
-        """The largest entry of each column, but for reports at the ends of a clamped range."""
+        """Return the largest entry of each column, but for reports at the ends of a clamped range."""
         largest = np.zeros(len(self._reports))
         if self._shared:
             start, peak = self._offsets + len(self._own), int(law.argmax())
@@ -113,7 +114,7 @@ class _Columns:
         return largest
 
     def _windows(self, law: FloatArray) -> tuple[IntArray, IntArray]:
-        """The first and the last truth that matter for each report."""
+        """Return the first and the last truth that matter for each report."""
         first, last = np.full(len(self._reports), self._size), np.full(len(self._reports), -1)
         bound = np.maximum(self._least * self.largest, _SMALLEST)
         if self._shared:
@@ -130,11 +131,11 @@ class _Columns:
         return first, last
 
     def _end(self, kernel: Noise, j: int) -> FloatArray:
-        """The entries in the window of a report that holds everything beyond it, which grow towards its side."""
-        report, own = int(self._reports[j]), len(self._own)
-        entries = {i: kernel.approximate(i, report) for i in range(own)}
+        """Return the entries in the window of a report that holds everything beyond it, which grow towards its side."""
+        report, row_laws = int(self._reports[j]), len(self._own)
+        entries = {i: kernel.approximate(i, report) for i in range(row_laws)}
         largest = max(entries.values(), default=0.0)
-        inwards = range(own, self._size)
+        inwards = range(row_laws, self._size)
         for i in inwards if report == kernel.clamp[0] else reversed(inwards):
             entries[i] = kernel.approximate(i, report)
             largest = max(largest, entries[i])
@@ -147,11 +148,11 @@ class _Columns:
 
     def fill(self, sheet: FloatArray, chosen: IntArray, start: int) -> None:
         """Write the entries of the chosen reports for truths start, start + 1, ... into the rows of a sheet."""
-        rows, width, own = sheet[: len(chosen)], sheet.shape[1], len(self._own)
+        rows, width, row_laws = sheet[: len(chosen)], sheet.shape[1], len(self._own)
         rows[:] = sliding_window_view(self._by_truth, width)[self._offsets[chosen] + start]
         rows[:, max(0, self._size - start) :] = 0.0
-        rows[:, : max(0, own - start)] = 0.0
-        for i in range(start, min(own, start + width)):
+        rows[:, : max(0, row_laws - start)] = 0.0
+        for i in range(start, min(row_laws, start + width)):
             where, entries = self._own[i]
             given = (chosen >= where.start) & (chosen < where.stop)
             rows[given, i - start] = entries[chosen[given] - where.start]
@@ -163,7 +164,7 @@ class _Columns:
         rows /= self.largest[chosen, None]
 
 
-class Banded:
+class BandedModel:
     """Reports with noise in one dimension, by one law or several; each says something about the truths near it.
 
     Parameters
@@ -182,7 +183,7 @@ class Banded:
         self.possible = bool((first <= last).all())
         widest = int((last - first).max()) + 1
         #: How many truths apart sheets are, and how many truths each holds.
-        self.span = max(SPAN, widest // PART)
+        self.span = max(SHEET_SPAN, widest // SHEET_PART)
         self.width = min(self.size, widest + self.span - 1)
         self._share(first // self.span)
 
@@ -230,7 +231,7 @@ class Banded:
         return sheets
 
     def _spread(self, v: FloatArray) -> FloatArray:
-        """One number for each report, as they lie on the sheets."""
+        """Return one number for each report, as they lie on the sheets."""
         spread = np.zeros((len(self._chosen), self._rows))
         spread.ravel()[self._slots] = v
         return spread
@@ -250,7 +251,7 @@ class Banded:
         return total.ravel()[: self.size]
 
     def newton(self, weights: FloatArray, slacks: FloatArray) -> Newton:
-        """H as LAPACK wants it: each column from its diagonal on, in ``width + 1`` places.
+        """Factorise H as LAPACK wants it: each column from its diagonal on, in ``width + 1`` places.
 
         Entry (i, k) then stands at i + k width. So a square of ``width`` rows around the diagonal is a matrix of its
         own in the same memory, as far as its lower triangle goes, and that is where a sheet adds to.

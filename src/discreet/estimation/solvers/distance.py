@@ -1,4 +1,4 @@
-"""How far a smoothed estimate is from the maximum of the likelihood, and whether chance explains it.
+"""The distance of a smoothed estimate from the maximum of the likelihood, and whether chance explains that.
 
 The distance of a distribution p is ``D = 2 N (L* - L(p))``, twice the log-likelihood that it lacks. The maximum L* is
 not known, but bounded: by that of the maximum likelihood estimate and its certified gap. Chance explains the distance
@@ -14,16 +14,16 @@ import numpy as np
 from ...exact.arrays import FloatArray
 from ...report import Json
 from ...wording import plural, rounded
-from ..interior import Solution
+from ..interior import SolverResult
 from .likelihood import Likelihood
 
-#: How many surveys are drawn at most. Where p is farther off than in all of them, it does not fit.
+#: Maximum number of surveys drawn, and their seed. An estimate that is farther off than in all of them does not fit.
 SURVEYS, SEED = 99, 0
 
 
 @dataclass(frozen=True)
 class Distance:
-    """How far an estimate is from the maximum of the likelihood.
+    """The distance of an estimate from the maximum of the likelihood.
 
     Attributes
     ----------
@@ -49,19 +49,19 @@ class Distance:
 
     @property
     def explained(self) -> bool:
-        """Whether chance explains the distance."""
+        """True if chance explains the distance."""
         return self.as_far > 0
 
     def __str__(self) -> str:
         if self.explained:
-            drawn = "the first survey" if self.surveys == 1 else f"one of {self.surveys} surveys"
-            explained = f"chance explains it: {drawn} drawn from the estimate is as far from its own maximum"
+            which = "the first survey" if self.surveys == 1 else f"one of {self.surveys} surveys"
+            explained = f"chance explains it: {which} drawn from the estimate is as far from its own maximum"
         else:
             explained = f"none of {plural(self.surveys, 'survey')} drawn from the estimate is as far from its maximum"
         return f"Twice the log-likelihood is at most {rounded(self.deviance, 3)} below the maximum; {explained}."
 
     def values(self) -> dict[str, Json]:
-        """The numbers as plain JSON values."""
+        """Return the numbers as plain JSON values."""
         return {
             "deviance": self.deviance,
             "surveys": self.surveys,
@@ -70,21 +70,21 @@ class Distance:
         }
 
 
-def lacking(likelihood: Likelihood, top: Solution, p: FloatArray) -> float:
-    """The log-likelihood per report that p lacks from the maximum, at most."""
+def lacking(likelihood: Likelihood, top: SolverResult, p: FloatArray) -> float:
+    """Return a bound on the log-likelihood per report that p lacks from the maximum."""
     problem = likelihood.problem
-    found = (problem.log_likelihood(top.p) - problem.log_likelihood(p)) / problem.people
-    return max(0.0, found) + top.gap
+    difference = (problem.log_likelihood(top.p) - problem.log_likelihood(p)) / problem.people
+    return max(0.0, difference) + top.gap
 
 
-def measure(likelihood: Likelihood, top: Solution, p: FloatArray) -> Distance:
-    """How far p is from the maximum, which ``top`` is."""
+def measure(likelihood: Likelihood, top: SolverResult, p: FloatArray) -> Distance:
+    """Measure how far p is from the maximum ``top``."""
     problem = likelihood.problem
     deviance = 2 * problem.people * lacking(likelihood, top, p)
     rng = np.random.default_rng(SEED)
-    for drawn in range(1, SURVEYS + 1):
+    for number in range(1, SURVEYS + 1):
         survey = problem.redrawn(p, rng)
         best = Likelihood(survey, likelihood.tolerance).maximum()
         if 2 * (survey.log_likelihood(best.p) - survey.log_likelihood(p)) >= deviance:
-            return Distance(deviance, drawn, 1)
+            return Distance(deviance, number, 1)
     return Distance(deviance, SURVEYS, 0)

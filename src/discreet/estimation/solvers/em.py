@@ -18,14 +18,14 @@ import numpy as np
 
 from ...exact.arrays import FloatArray
 from ..algebra import product
-from ..interior import Products, Solution
+from ..interior import Products, SolverResult
 
-#: Momentum multiplies or divides a probability by no more than this.
-LONGEST_LEAP = 5.0
+#: Maximum factor by which momentum multiplies or divides a probability.
+MAX_LEAP = 5.0
 
 
 def update(model: Products, p: FloatArray) -> tuple[FloatArray, float, float]:
-    """One iterative Bayesian update, ``p_i <- p_i sum_j A_ij q_j / u_j`` with u = p A ([F] definition 1).
+    """Make one iterative Bayesian update, ``p_i <- p_i sum_j A_ij q_j / u_j`` with u = p A ([F] definition 1).
 
     Returns the new distribution, and the mean log-likelihood and the gap of the *old* one, which cost nothing more.
     """
@@ -34,8 +34,8 @@ def update(model: Products, p: FloatArray) -> tuple[FloatArray, float, float]:
     return p * g, float(model.q @ np.log(u)), max(0.0, math.log(float(g.max())))
 
 
-def iterate(model: Products, iterations: int, start: FloatArray | None = None) -> Solution:
-    """A fixed number of updates from a distribution with full support (uniform if none is given), as in the papers."""
+def iterate(model: Products, iterations: int, start: FloatArray | None = None) -> SolverResult:
+    """Make a fixed number of updates from a distribution with full support (uniform if not given), as in the papers."""
     p = np.full(model.size, 1 / model.size) if start is None else start
     trace = []
     for _ in range(iterations):
@@ -43,11 +43,11 @@ def iterate(model: Products, iterations: int, start: FloatArray | None = None) -
         trace.append((log_likelihood, gap))
     p = p / p.sum()
     _, log_likelihood, gap = update(model, p)
-    return Solution(p, gap, (*trace, (log_likelihood, gap)))
+    return SolverResult(p, gap, (*trace, (log_likelihood, gap)))
 
 
 def iterate_each(A: FloatArray, shares: FloatArray, iterations: int) -> tuple[FloatArray, FloatArray]:
-    """A fixed number of updates from the uniform distribution for several sets of reports by one mechanism, together.
+    """Make a fixed number of updates from the uniform distribution for several sets of reports by one mechanism.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def iterate_each(A: FloatArray, shares: FloatArray, iterations: int) -> tuple[Fl
 
 
 def path(model: Products, grid: list[int]) -> Iterator[FloatArray]:
-    """The distributions after the numbers of updates in ``grid``, which must grow."""
+    """Yield the distributions after the numbers of updates in ``grid``, which must grow."""
     p, done = np.full(model.size, 1 / model.size), 0
     for target in grid:
         for _ in range(target - done):
@@ -83,7 +83,7 @@ def path(model: Products, grid: list[int]) -> Iterator[FloatArray]:
 
 
 def accelerated_path(model: Products, grid: list[int]) -> Iterator[FloatArray]:
-    """The distributions after the numbers of updates with momentum in ``grid``, which must grow."""
+    """Yield the distributions after the numbers of updates with momentum in ``grid``, which must grow."""
     steps, done = _accelerated(model), 0
     for target in grid:
         for _ in range(target - done):
@@ -92,18 +92,18 @@ def accelerated_path(model: Products, grid: list[int]) -> Iterator[FloatArray]:
         yield p
 
 
-def accelerate(model: Products, iterations: int) -> Solution:
-    """A fixed number of updates with momentum from the uniform distribution."""
+def accelerate(model: Products, iterations: int) -> SolverResult:
+    """Make a fixed number of updates with momentum from the uniform distribution."""
     steps, trace = _accelerated(model), []
     for _ in range(iterations):
         p, u, g = next(steps)
         trace.append((float(model.q @ np.log(u)), max(0.0, math.log(float(g.max())))))
     _, log_likelihood, gap = update(model, p)
-    return Solution(p, gap, (*trace, (log_likelihood, gap)))
+    return SolverResult(p, gap, (*trace, (log_likelihood, gap)))
 
 
 def _step(model: Products, p: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The update of p, the chances of the reports under p, and the factors of the update."""
+    """Return the update of p, the chances of the reports under p, and the factors of the update."""
     u = model.forward(p)
     # a fold may leave out all reports of a value, and then nothing need make it likely
     g = model.backward(np.divide(model.q, u, out=np.zeros_like(u), where=model.q > 0))
@@ -111,7 +111,7 @@ def _step(model: Products, p: FloatArray) -> tuple[FloatArray, FloatArray, Float
 
 
 def _accelerated(model: Products) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Each update is made where the last two point to: at ``p (p / before)^a`` with a = (k - 1) / (k + 3).
+    """Make each update where the last two point to: at ``p (p / before)^a`` with a = (k - 1) / (k + 3).
 
     Yields the new distribution, and the chances and factors at the place where the update was made.
     """
@@ -120,7 +120,7 @@ def _accelerated(model: Products) -> Iterator[tuple[FloatArray, FloatArray, Floa
         ahead = p
         if k > 1:
             ratio = np.divide(p, before, out=np.ones_like(p), where=before > 0)
-            ahead = p * np.clip(ratio, 1 / LONGEST_LEAP, LONGEST_LEAP) ** ((k - 1) / (k + 3))
+            ahead = p * np.clip(ratio, 1 / MAX_LEAP, MAX_LEAP) ** ((k - 1) / (k + 3))
             ahead /= ahead.sum()
         new, u, g = _step(model, ahead)
         before, p = p, new / new.sum()

@@ -15,19 +15,19 @@ import math
 import numpy as np
 
 from ...exact.arrays import FloatArray
-from ..interior import Solution
-from .large import Structured
+from ..interior import SolverResult
+from .large import StructuredModel
 
-#: At most so many steps, fewer where there are many outputs (steps times outputs), and so many without a lower gap.
-MOST_STEPS, MOST_WORK, MOST_IDLE = 300, 90_000_000, 40
+#: Maximum number of steps, of steps times outputs, and of steps in a row without a lower gap.
+MAX_STEPS, MAX_STEP_OUTPUTS, MAX_IDLE_STEPS = 300, 90_000_000, 40
 
-#: The point of a line is found to this share of its length.
-CLOSE = 1e-3
+#: Accuracy of the best point of a line, as a share of its length.
+LINE_ACCURACY = 1e-3
 
 
 def solve(
-    model: Structured, tolerance: float, costs: FloatArray | None = None, start: FloatArray | None = None
-) -> Solution:
+    model: StructuredModel, tolerance: float, costs: FloatArray | None = None, start: FloatArray | None = None
+) -> SolverResult:
     """Maximise the likelihood to a gap of at most ``tolerance``, or as far as the steps go.
 
     Parameters
@@ -45,7 +45,7 @@ def solve(
     bends = [bend]
     trace = [(model.mean_log(u), _gap(g))]
     best, idle = (_gap(g), w), 0
-    while best[0] > tolerance and idle < MOST_IDLE and len(trace) <= most_steps(model):
+    while best[0] > tolerance and idle < MAX_IDLE_STEPS and len(trace) <= most_steps(model):
         d = project(w + g / bend) - w
         along = model.forward(d / c)
         t = _best_on_line(model.q, u, along, float(d.sum()), _room(w, d))
@@ -64,16 +64,16 @@ def solve(
     p = best[1] / c
     p /= p.sum()
     u = model.forward(p)  # afresh, so that the certificate is that of p itself
-    return Solution(p, max(0.0, math.log(float((model.gradient(u) / c).max()) * float(c @ p))), tuple(trace))
+    return SolverResult(p, max(0.0, math.log(float((model.gradient(u) / c).max()) * float(c @ p))), tuple(trace))
 
 
-def most_steps(model: Structured) -> int:
-    """How many steps are made at most."""
-    return min(MOST_STEPS, MOST_WORK // len(model.q))
+def most_steps(model: StructuredModel) -> int:
+    """Return the largest number of steps."""
+    return min(MAX_STEPS, MAX_STEP_OUTPUTS // len(model.q))
 
 
 def project(v: FloatArray) -> FloatArray:
-    """The distribution that is nearest to v: max(0, v - level), with the level that makes it add up to 1.
+    """Return the distribution that is nearest to v: max(0, v - level), with the level that makes it add up to 1.
 
     >>> project(np.array([0.9, 0.5, -0.3])).round(3).tolist()
     [0.7, 0.3, 0.0]
@@ -87,20 +87,20 @@ def _gap(g: FloatArray) -> float:
     return max(0.0, math.log(float(g.max())))
 
 
-def _curvature(model: Structured, d: FloatArray, c: FloatArray, u: FloatArray) -> float:
-    """How much the likelihood bends along d, per square of its length."""
+def _curvature(model: StructuredModel, d: FloatArray, c: FloatArray, u: FloatArray) -> float:
+    """Return how much the likelihood bends along d, per square of its length."""
     along = model.forward(d / c) / u
     return max(float(model.q @ along**2) / max(float(d @ d), 1e-300), 1e-12)
 
 
 def _room(w: FloatArray, d: FloatArray) -> float:
-    """How far one can go along d until an entry is negative; never less than 1, which was projected."""
+    """Return the step along d at which an entry becomes negative; at least 1, which was projected."""
     falling = d < 0
     return max(1.0, float((w[falling] / -d[falling]).min())) if falling.any() else 1.0
 
 
 def _best_on_line(q: FloatArray, u: FloatArray, along: FloatArray, more: float, most: float) -> float:
-    """The t in [0, most] with the largest sum of q log(u + t along), by Newton steps that stay between bounds.
+    """Find the t in [0, most] with the largest sum of q log(u + t along), by Newton steps that stay between bounds.
 
     ``more`` is what a step adds to the sum of the distribution: nothing but rounding, and yet more than the last steps
     gain. So the likelihood of the distribution divided by its sum is looked at.
@@ -116,7 +116,7 @@ def _best_on_line(q: FloatArray, u: FloatArray, along: FloatArray, more: float, 
             break
         new = t + slope / bend
         new = new if low < new < high else (low + high) / 2 if new <= low or new < most else most
-        if abs(new - t) <= CLOSE * new:
+        if abs(new - t) <= LINE_ACCURACY * new:
             return new
         t = new
     return t

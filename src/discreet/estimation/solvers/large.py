@@ -1,7 +1,7 @@
 """The maximum of the likelihood where the matrix is too large to write out: maps of many cells, long ranges.
 
 The maximum has far fewer true values with positive probability than there are values. So: some accelerated updates
-find roughly where they are; then Newton steps on these values alone, with new ones added where the gradient says so,
+find roughly where they are; then Newton steps on these values alone, with new ones added where the gradient demands it,
 until the gap closes. Only products with the whole matrix (Fourier transforms, filters) and rows of chosen truths are
 needed. The Newton steps may use a rounded matrix (entries that hardly matter are dropped): gradient, step length and
 certificate do not, so the answer is the same.
@@ -21,26 +21,27 @@ from numpy.typing import NDArray
 from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...spaces import Space
 from ..algebra import NumericalFailure, cholesky, gram, symmetric_times
-from ..interior import MOST_IDLE, Solution
+from ..interior import MAX_IDLE_STEPS, SolverResult
 from ..model.problem import Problem
 
-#: Accelerated updates before the support is looked for, and the most Newton steps after.
-CYCLES, MOST_STEPS = 10, 200
+#: Number of cycles of accelerated updates before the support is looked for; maximum number of Newton steps after
+#: them.
+SQUAREM_CYCLES, MAX_NEWTON_STEPS = 10, 200
 
-#: In Newton steps, entries below this share of the largest of their row are dropped (weighted as they count).
-ROUNDED = 1e-3
+#: Share of the largest (weighted) entry of a row below which Newton steps drop entries.
+DROPPED_ENTRY_SHARE = 1e-3
 
-#: Rows with more than this share of their entries left are multiplied as dense ones.
-SPARSE = 0.05
+#: Share of entries left above which rows are multiplied as dense ones.
+MAX_SPARSE_SHARE = 0.05
 
-#: At most this many values are added in one step, and this many places are held at once.
-MOST_NEW, CHUNK = 1000, 1 << 24
+#: Maximum number of values added in one step, and of matrix entries held at once.
+MAX_NEW_VALUES, CHUNK_ENTRIES = 1000, 1 << 24
 
-#: Up to this many places the whole matrix is held.
-SMALL = 4_000_000
+#: Maximum number of entries of a matrix that is held whole.
+MAX_WHOLE_ENTRIES = 4_000_000
 
 
-class Structured:
+class StructuredModel:
     """A problem seen through its products alone."""
 
     def __init__(self, problem: Problem) -> None:
@@ -71,8 +72,8 @@ class Structured:
 
 
 def solve(
-    model: Structured, tolerance: float, costs: FloatArray | None = None, start: FloatArray | None = None
-) -> Solution:
+    model: StructuredModel, tolerance: float, costs: FloatArray | None = None, start: FloatArray | None = None
+) -> SolverResult:
     """Maximise the likelihood to a gap of at most ``tolerance``, or as far as doubles go.
 
     Parameters
@@ -91,7 +92,7 @@ def solve(
         gap = max(0.0, math.log(float((g / c).max()) * float(c @ p)))
         if gap <= tolerance:  # hardly any noise: every value that was reported is in the support
             trace.append((model.mean_log(u) - math.log(float(c @ p)), gap))
-            return Solution(p / p.sum(), gap, tuple(trace))
+            return SolverResult(p / p.sum(), gap, tuple(trace))
         active = np.flatnonzero((_peaks(p, space) & (p > 1e-9)) | (_peaks(g / c, space) & (g > c)))
         weights = np.zeros(len(active))
     else:
@@ -100,7 +101,7 @@ def solve(
         g = model.gradient(u)
     rows = _Rows(model, u)
     best, idle = (math.inf, p), 0
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         active, weights, u = _newton(model, rows, c, active, weights, u, g, first)
         first = False
         g = model.gradient(u)
@@ -112,31 +113,31 @@ def solve(
             p = np.zeros(model.size)
             p[active] = weights / weights.sum()
             best = (gap, p)
-        if gap <= tolerance or idle > MOST_IDLE:  # products by Fourier transform may resolve no more
+        if gap <= tolerance or idle > MAX_IDLE_STEPS:  # products by Fourier transform may resolve no more
             break
-        wanted = _peaks(g / c, space)
-        if model.problem.places <= SMALL:  # more values a step, for fewer steps: pays while a step is cheap
-            wanted |= space.neighbour_maximum(np.isin(np.arange(model.size), active))
-        new = np.flatnonzero(wanted & (g * mass > c * (1 + tolerance / 4)))
-        new = np.setdiff1d(new[np.argsort(-g[new] / c[new])][:MOST_NEW], active)
+        candidates = _peaks(g / c, space)
+        if model.problem.places <= MAX_WHOLE_ENTRIES:  # more values a step, for fewer steps: pays while a step is cheap
+            candidates |= space.neighbour_maximum(np.isin(np.arange(model.size), active))
+        new = np.flatnonzero(candidates & (g * mass > c * (1 + tolerance / 4)))
+        new = np.setdiff1d(new[np.argsort(-g[new] / c[new])][:MAX_NEW_VALUES], active)
         active = np.concatenate([active, new])
         order = np.argsort(active)  # upper triangles stay so
         active, weights = active[order], np.concatenate([weights, np.zeros(len(new))])[order]
-    return Solution(best[1], best[0], tuple(trace))
+    return SolverResult(best[1], best[0], tuple(trace))
 
 
 # ------------------------------------------------------------------------------------------------ updates
 
 
 def _accelerate(
-    model: Structured, c: FloatArray, trace: list[tuple[float, float]]
+    model: StructuredModel, c: FloatArray, trace: list[tuple[float, float]]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """SQUAREM: two updates, and a leap along what they have in common. Leaps that lower the likelihood are undone.
+    """Run SQUAREM: two updates, and a leap along what they have in common. Leaps that lower the likelihood are undone.
 
     Updates never reach zero, and leaps must not: what is zero once stays so.
     """
     p = np.full(model.size, 1 / model.size)
-    for _ in range(CYCLES):
+    for _ in range(SQUAREM_CYCLES):
         u = model.forward(p)
         g = model.gradient(u) / c
         trace.append((model.mean_log(u), max(0.0, math.log(float(g.max()) * float(c @ p)))))
@@ -156,7 +157,7 @@ def _accelerate(
 
 
 def _peaks(x: FloatArray, space: Space) -> BoolArray:
-    """Where x is at least as large as at all neighbours; where there are none (labels), everywhere."""
+    """Return where x is at least as large as at all neighbours: everywhere for labels, which have no neighbours."""
     return np.asarray(x >= space.neighbour_maximum(x))
 
 
@@ -166,29 +167,29 @@ def _peaks(x: FloatArray, space: Space) -> BoolArray:
 class _Rows:
     """Rows of A, rounded and kept, so that a truth that stays is looked up once."""
 
-    def __init__(self, model: Structured, u: FloatArray) -> None:
+    def __init__(self, model: StructuredModel, u: FloatArray) -> None:
         self._model = model
-        self._whole = model.problem.block() if model.problem.places <= SMALL else None
+        self._whole = model.problem.block() if model.problem.places <= MAX_WHOLE_ENTRIES else None
         self._weight = np.sqrt(model.q) / u
         self._kept: dict[int, tuple[NDArray[np.int32], FloatArray]] = {}
 
     def matrix(self, truths: IntArray) -> Any:
-        """The rounded rows of these truths, as a sparse matrix; small problems are not rounded, and dense."""
+        """Return the rounded rows of these truths as a sparse matrix; for small problems, exact and dense."""
         if self._whole is not None:
             return self._whole[truths]
         from scipy.sparse import csr_array
 
         missing = np.array([i for i in truths.tolist() if i not in self._kept], np.int64)
-        step = max(1, CHUNK // len(self._weight))
+        step = max(1, CHUNK_ENTRIES // len(self._weight))
         for start in range(0, len(missing), step):
             chosen = missing[start : start + step]
             block = self._model.problem.block(chosen)
             for i, row in zip(chosen.tolist(), block, strict=True):
                 counted = row * self._weight
-                keep = np.flatnonzero(counted >= ROUNDED * counted.max()).astype(np.int32)
+                keep = np.flatnonzero(counted >= DROPPED_ENTRY_SHARE * counted.max()).astype(np.int32)
                 self._kept[i] = (keep, row[keep])
-        wanted = set(truths.tolist())
-        self._kept = {i: kept for i, kept in self._kept.items() if i in wanted}
+        stay = set(truths.tolist())
+        self._kept = {i: kept for i, kept in self._kept.items() if i in stay}
         places = [self._kept[i][0] for i in truths.tolist()]
         entries = [self._kept[i][1] for i in truths.tolist()]
         starts = np.concatenate([[0], np.cumsum([len(place) for place in places])])
@@ -197,7 +198,7 @@ class _Rows:
 
 
 def _newton(
-    model: Structured,
+    model: StructuredModel,
     rows: _Rows,
     c: FloatArray,
     active: IntArray,
@@ -206,7 +207,7 @@ def _newton(
     g: FloatArray,
     first: bool,
 ) -> tuple[IntArray, FloatArray, FloatArray]:
-    """One step on the active truths: the quadratic model's best nonnegative weights, then a line search.
+    """Make one step on the active truths: the quadratic model's best nonnegative weights, then a line search.
 
     At weights w the log-likelihood minus the cost is, to second order, ``-x'Hx/2 + x'(H w + g - c)`` in the new weights
     x, with H = A diag(q / u^2) A'. The first time the weights are those of the updates, on all truths, and H w = g.
@@ -228,22 +229,22 @@ def _newton(
 
 
 def _curvature(A: Any, scale: FloatArray) -> FloatArray:
-    """A diag(scale^2) A', dense (its upper triangle)."""
+    """Return A diag(scale^2) A', dense (its upper triangle)."""
     if isinstance(A, np.ndarray):
         return gram(A * scale)
-    if A.nnz <= SPARSE * A.shape[0] * A.shape[1]:
+    if A.nnz <= MAX_SPARSE_SHARE * A.shape[0] * A.shape[1]:
         scaled = A * scale[None, :]
         return np.asarray((scaled @ scaled.T).toarray())
     H = np.zeros((A.shape[0], A.shape[0]))
     columns = A.tocsc()
-    step = max(1, CHUNK // A.shape[0])
+    step = max(1, CHUNK_ENTRIES // A.shape[0])
     for start in range(0, A.shape[1], step):
         H += gram(np.ascontiguousarray(columns[:, start : start + step].toarray()) * scale[start : start + step])
     return H
 
 
-def _search(model: Structured, u: FloatArray, aim: FloatArray, dearer: float) -> float:
-    """A step between 0 and 1 with enough gain (the slope is positive by construction)."""
+def _search(model: StructuredModel, u: FloatArray, aim: FloatArray, dearer: float) -> float:
+    """Return a step between 0 and 1 with enough gain (the slope is positive by construction)."""
     ratio = (aim - u) / u
     slope = float(model.q @ ratio) - dearer
     step = 1.0
@@ -257,7 +258,7 @@ def _search(model: Structured, u: FloatArray, aim: FloatArray, dearer: float) ->
 
 
 def nonnegative(H: FloatArray, b: FloatArray, passive: BoolArray) -> FloatArray:
-    """The x >= 0 with the least ``x'Hx/2 - b'x``, by block principal pivoting (Portugal, Judice, Vicente 1994).
+    """Find the x >= 0 with the least ``x'Hx/2 - b'x``, by block principal pivoting (Portugal, Judice, Vicente 1994).
 
     Guess which entries are positive, solve for them, move all that turn out wrong at once; when that does not lower
     their number, one at a time, which always ends.

@@ -8,7 +8,7 @@ from ...exact.arrays import FloatArray
 
 
 def maximum(q: FloatArray, b: float) -> FloatArray:
-    """The maximum likelihood estimate under randomised response, in O(k log k).
+    """Return the maximum likelihood estimate under randomised response, in O(k log k).
 
     With b = 1 / (e^eps - 1), the chance of report j is proportional to p_j + b. Where p_j > 0 the optimality conditions
     make q_j / (p_j + b) the same for all, so that ``p_j = max(0, q_j kappa - b)``. The support is the m largest shares,

@@ -18,26 +18,26 @@ import numpy as np
 
 from ...exact.arrays import FloatArray, IntArray
 from ...spaces import Space
-from ..interior import Products, Solution
+from ..interior import Products, SolverResult
 from . import em
 from .likelihood import Likelihood
 
 FOLDS = 5
 
-#: NumPy deals fewer reports than this into folds of an exact size.
-MOST_DEALT = 10**9
+#: Number of reports from which on NumPy cannot deal folds of an exact size.
+MAX_EXACTLY_DEALT = 10**9
 
 
 @dataclass(frozen=True)
 class Search:
-    """Which numbers of updates are tried, and how the updates are made.
+    """The numbers of updates that are tried, and the kind of updates.
 
     Attributes
     ----------
     growth, most
         Candidates grow by this factor, up to this many updates.
     patience
-        Looking ends when so many candidates in a row were worse than the best.
+        Number of candidates in a row, all worse than the best, after which the search ends.
     path, run
         The distributions after growing numbers of updates; the solution after a fixed number.
     noun
@@ -48,11 +48,11 @@ class Search:
     most: int
     patience: int
     path: Callable[[Products, list[int]], Iterator[FloatArray]]
-    run: Callable[[Products, int], Solution]
+    run: Callable[[Products, int], SolverResult]
     noun: str
 
     def candidates(self) -> list[int]:
-        """Numbers of updates to try: 1, 2, 3, 4, 6, 8, ... for a growth of 1.3."""
+        """Return the numbers of updates to try: 1, 2, 3, 4, 6, 8, ... for a growth of 1.3."""
         grid, value = [1], 1.0
         while grid[-1] < self.most:
             value *= self.growth
@@ -61,32 +61,32 @@ class Search:
         return grid
 
 
-#: Plain updates for values in a line and for labels.
-PLAIN = Search(1.3, 20_000, 8, em.path, em.iterate, "updates")
+#: Search by plain updates, for values in a line and for labels.
+PLAIN_SEARCH = Search(1.3, 20_000, 8, em.path, em.iterate, "updates")
 
-#: On maps, momentum: as near the truth as plain updates (a test compares them), with far fewer of them. A step takes
-#: long on large maps.
-MAPS = Search(1.15, 600, 4, em.accelerated_path, em.accelerate, "updates with momentum")
-LARGE_MAPS = replace(MAPS, most=150)
+#: Searches by updates with momentum, for maps: as near the truth as plain updates (a test compares them), with far
+#: fewer of them. A step takes long on large maps.
+MAP_SEARCH = Search(1.15, 600, 4, em.accelerated_path, em.accelerate, "updates with momentum")
+LARGE_MAP_SEARCH = replace(MAP_SEARCH, most=150)
 
-#: Maps with more cells than this are large; from so many reports on, one fold of them says enough there.
-LARGE_MAP, MANY_REPORTS = 20_000, 100_000
+#: Number of cells above which a map is large, and number of reports from which on one fold is enough there.
+LARGE_MAP_CELLS, ONE_FOLD_REPORTS = 20_000, 100_000
 
 
 def is_large_map(space: Space) -> bool:
-    """Whether this is a map of so many cells that the maximum of the likelihood takes minutes."""
-    return space.as_grid is not None and space.as_grid.size > LARGE_MAP
+    """Return whether this is a map with more cells than the maximum of the likelihood is worked out for."""
+    return space.as_grid is not None and space.as_grid.size > LARGE_MAP_CELLS
 
 
 def search_for(space: Space) -> Search:
-    """How the number of updates is looked for."""
+    """Return the search for the number of updates that suits these values."""
     if is_large_map(space):
-        return LARGE_MAPS
-    return PLAIN if space.as_grid is None else MAPS
+        return LARGE_MAP_SEARCH
+    return PLAIN_SEARCH if space.as_grid is None else MAP_SEARCH
 
 
-#: Differences of halves are found from at most so many pairs, and updates of values in all; from one pair at least.
-MOST_PAIRS, MOST_VALUES_UPDATED = 16, 8_000_000
+#: Maximum number of pairs of halves that are compared, and of values that are updated in all (one pair at least).
+MAX_HALF_PAIRS, MAX_UPDATED_VALUES = 16, 8_000_000
 
 
 class _Part:
@@ -98,9 +98,9 @@ class _Part:
 
 
 def deal(counts: IntArray, seed: int) -> list[IntArray]:
-    """The reports dealt at random into five equal folds; so many that NumPy cannot, each by itself."""
+    """Deal the reports at random into five equal folds; each by itself if they are too many for NumPy."""
     rng = np.random.default_rng(seed)
-    if counts.sum() >= MOST_DEALT:
+    if counts.sum() >= MAX_EXACTLY_DEALT:
         return list(rng.multinomial(counts, np.full(FOLDS, 1 / FOLDS)).T)
     rest, folds = counts.copy(), []
     for left in range(FOLDS, 1, -1):
@@ -111,12 +111,12 @@ def deal(counts: IntArray, seed: int) -> list[IntArray]:
     return [*folds, rest]
 
 
-def choose(likelihood: Likelihood, seed: int) -> tuple[Solution, str]:
-    """The distribution after the best number of updates, and a sentence that says which number."""
+def choose(likelihood: Likelihood, seed: int) -> tuple[SolverResult, str]:
+    """Return the distribution after the best number of updates, and a sentence with that number."""
     model, problem = likelihood.model, likelihood.problem
     search, large = search_for(problem.truths), is_large_map(problem.truths)
     counts = np.rint(model.q * problem.people).astype(np.int64)
-    folds = deal(counts, seed)[: 1 if large and problem.people >= MANY_REPORTS else FOLDS]
+    folds = deal(counts, seed)[: 1 if large and problem.people >= ONE_FOLD_REPORTS else FOLDS]
     parts = [_Part(model, (counts - fold) / max(1, (counts - fold).sum())) for fold in folds]
     grid = search.candidates()
     paths = [search.path(part, grid) for part in parts]
@@ -136,7 +136,7 @@ def choose(likelihood: Likelihood, seed: int) -> tuple[Solution, str]:
 
 
 def survey_differences(likelihood: Likelihood, updates: int, seed: int = 0) -> FloatArray:
-    """How the estimate varies from survey to survey: rows of differences with its variance at every value.
+    """Return differences between halves of the reports, in rows: how the estimate varies from survey to survey.
 
     The reports are dealt into two halves and each is estimated alone, with the same number of updates. Each half has
     twice the variance of the whole, so half of their difference has that of the whole. What smoothing blurs away is in
@@ -154,18 +154,18 @@ def survey_differences(likelihood: Likelihood, updates: int, seed: int = 0) -> F
     model, problem = likelihood.model, likelihood.problem
     counts = np.rint(model.q * problem.people).astype(np.int64)
     search = search_for(problem.truths)
-    pairs = int(np.clip(MOST_VALUES_UPDATED // (2 * updates * problem.size), 1, MOST_PAIRS))
+    pairs = int(np.clip(MAX_UPDATED_VALUES // (2 * updates * problem.size), 1, MAX_HALF_PAIRS))
     rng = np.random.default_rng(seed)
-    found = []
+    differences = []
     for _ in range(pairs):
         half = rng.binomial(counts, 0.5)
         ends = [_estimate_part(model, search, part, updates) for part in (half, counts - half)]
-        found.append((ends[0] - ends[1]) / 2)
-    return np.array(found)
+        differences.append((ends[0] - ends[1]) / 2)
+    return np.array(differences)
 
 
 def _estimate_part(model: Products, search: Search, part: IntArray, updates: int) -> FloatArray:
-    """Return the estimate from some of the reports; where there are none, the uniform distribution it begins with."""
+    """Return the estimate from some of the reports; without any, the uniform distribution it begins with."""
     if not part.any():
         return np.full(model.size, 1 / model.size)
     return next(search.path(_Part(model, part / part.sum()), [updates]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from operator import mul
@@ -23,8 +23,10 @@ from ...exact.rationals import (
     read_epsilon,
 )
 from ...exact.tables import MAX_TABLE_ENTRIES, Table
+from ...lists import read_list
 from ...mechanism import Mechanism, read_count
 from ...privacy.certificate import Certificate, certify
+from ...progress import with_bar
 from ...spaces import Counts, Space, completed, is_space
 from ..improve.targets import exact_weights
 from ..lp.bounds import figures_of_cost
@@ -183,27 +185,58 @@ def _design_for_counts(
 def design_each(
     n: Any,
     *,
-    alphas: Sequence[Any],
+    alphas: Iterable[Number] | None = None,
+    epsilons: Iterable[Number] | None = None,
     loss: Any = "L0",
     properties: Any = (),
     prior: Any = None,
     worst_case: bool = False,
+    progress: bool | None = None,
 ) -> Iterator[Mechanism]:
-    """Yield the designs for several alphas, each solved from the solution of the one before.
+    """Yield the designs for several alphas or epsilons, each solved from the solution of the one before.
 
     Neighbouring alphas have neighbouring answers, so this is much faster than asking for each alone. The mechanisms are
     the same.
+
+    Parameters
+    ----------
+    n
+        The largest count, or a ``Counts`` space.
+    alphas, epsilons
+        The privacy of each; exactly one of them, alpha = e^-epsilon.
+    loss, properties, prior, worst_case
+        As for :func:`discreet.design`, the same for all.
+    progress
+        Whether to show a bar; by default only on a terminal.
 
     Examples
     --------
     >>> [m.certificate.details["cost"] for m in design_each(2, alphas=["1/2", "3/4"], loss="L1", properties="CM")]
     ['5/9', '92/123']
+    >>> [round(m.certificate.epsilon, 3) for m in design_each(2, epsilons=[0.5, 1])]
+    [0.5, 1.0]
     """
-    last: CertifiedDesign | None = None
-    for alpha in alphas:
-        request, certified_epsilon = read_request(
-            n, alpha=alpha, epsilon=None, delta=0, loss=loss, properties=properties, prior=prior, worst_case=worst_case
+    if (alphas is None) == (epsilons is None):
+        raise InvalidInput(f"give exactly one of {arg('alphas')} and {arg('epsilons')}.")
+    name, numbers = ("alpha", alphas) if epsilons is None else ("epsilon", epsilons)
+    requests = [
+        read_request(
+            n,
+            **{"alpha": None, "epsilon": None, name: number},
+            delta=0,
+            loss=loss,
+            properties=properties,
+            prior=prior,
+            worst_case=worst_case,
         )
+        for number in read_list(numbers, f"{name}s", "numbers")
+    ]
+    return _design_each(requests, progress)
+
+
+def _design_each(requests: Sequence[tuple[Request, Fraction]], progress: bool | None) -> Iterator[Mechanism]:
+    last: CertifiedDesign | None = None
+    for request, certified_epsilon in with_bar(requests, "designs", progress):
         closed = closed_form(request)
         if closed is not None:
             yield _from_closed(request, closed)
@@ -243,8 +276,8 @@ def read_request(
         raise InvalidInput(
             f"{repeat!r} is asked for more than once.", "Name each requirement once.", argument="properties"
         )
-    loss_object = losses.resolve(loss)
     space = Counts(size - 1)
+    loss_object = losses.resolve(loss).on(space, space)
     if not loss_object.nondecreasing or not loss_object.symmetric:
         loss_object.levels(space, space)  # a matrix of losses must fit; refused before any work
     weights = None if worst_case else exact_weights(prior, size)

@@ -146,7 +146,7 @@ def _read(
 
 
 def _read_reports(inputs: Space, outputs: object, loss: losses.Loss) -> tuple[Space, losses.Loss, str]:
-    """Return the space of reports, the loss with a column for each, and its name; listed values stay true values."""
+    """Return the space of reports, the loss with a column for each, and its name; lists keep their distances."""
     if outputs is None or (is_space(outputs) and outputs == inputs):
         loss.levels(inputs, inputs)  # a matrix must fit; refused before any work
         return inputs, loss, loss.name

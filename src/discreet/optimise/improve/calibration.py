@@ -6,19 +6,22 @@ Fernandes, Lefki, Palamidessi, *Utility-Preserving Privacy Mechanisms for Counti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from inspect import Parameter, signature
 from types import SimpleNamespace
 from typing import Any
 
 from ...channels import Channel
 from ...errors import InvalidInput, InWords, Unsupported, WrongType, arg
 from ...exact.rationals import SMALLEST_EPSILON, Number, as_fraction, bound_up, simplest_between, text_up
+from ...lists import read_list
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
 from ...report import Fact, Json, Prose, Report, Result, Section, Terms, plain, stamped
-from ...wording import rounded
+from ...tabular import Columns, Tabular
+from ...wording import nearest, rounded
 from ..families import FAMILIES
 from .targets import Target, read_target
 
@@ -47,7 +50,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Calibration(Result):
+class Calibration(Tabular, Result):
     """The epsilon that just meets a target, the mechanism, and the evidence.
 
     Attributes
@@ -89,6 +92,21 @@ class Calibration(Result):
     def exact(self) -> bool:
         """True if ``achieved`` is exact. Otherwise floats decided, and their rounding error counted as a miss."""
         return isinstance(self.achieved, Fraction)
+
+    def data_columns(self) -> Columns:
+        """Return one row: the target, the epsilon, what it reaches, and the neighbour that misses the target."""
+        missed = self.next_smaller or self.next_larger
+        return {
+            "family": [self.family],
+            "target": [self.target],
+            "epsilon": [bound_up(self.epsilon)],
+            "achieved": [float(self.achieved)],
+            "missed at": [None if missed is None else float(missed.epsilon)],
+            "missed with": [None if missed is None else float(missed.value)],
+        }
+
+    def _headline(self) -> str:
+        return f"{self.family}, epsilon = {text_up(self.epsilon, 9)}, {self.target}"
 
     def to_json(self) -> dict[str, Json]:
         """Return plain JSON values, as in ``schemas/calibration.json``."""
@@ -209,6 +227,7 @@ def calibrate(
     """
     build = _read_family(family)
     name = str(getattr(build, "__name__", "this family"))
+    _refuse_unknown_options(build, name, options)
     unit = Fraction(getattr(space, "unit", 1))
     family_entry = FAMILIES.built_by(build)
     lowest, highest = _read_range(between, family_entry, unit)
@@ -255,15 +274,33 @@ def _read_family(family: object) -> Callable[..., Mechanism]:
     return build
 
 
+def _refuse_unknown_options(build: Callable[..., Mechanism], name: str, options: Mapping[str, object]) -> None:
+    """Refuse options that the family does not have; a family of one's own may take any."""
+    try:
+        parameters = [*signature(build).parameters.values()]
+    except (TypeError, ValueError):  # a callable that does not say what it takes
+        return
+    if any(one.kind is Parameter.VAR_KEYWORD for one in parameters):
+        return
+    known = [one.name for one in parameters[1:] if one.name not in ("epsilon", "alpha")]
+    for option in options:
+        if option not in known:
+            meant = nearest(option, [*known, *signature(calibrate).parameters])
+            advice = f"Did you mean {meant}? " if meant else ""
+            whose = f"Its options are {', '.join(known)}." if known else "It has no options."
+            raise WrongType(f"{name} has no option {option}.", advice + whose, argument=option)
+
+
 def _read_range(between: Any, family: Family | None, unit: Fraction) -> tuple[Fraction, Fraction]:
     if between is None:
         if family is None or not family.steps:
             return SMALLEST_EPSILON, MAX_EPSILON
         smallest, largest = resolve(family.steps)
         return smallest / unit, largest / unit
-    low, high = (as_fraction(e, "an end of between") for e in between)
-    if not 0 < low < high:
+    ends = [as_fraction(end, "an end of between") for end in read_list(between, "between", "two epsilons")]
+    if len(ends) != 2 or not 0 < ends[0] < ends[1]:
         raise InvalidInput.must_be("between", "a pair of epsilons, 0 < low < high", between)
+    low, high = ends
     return low, high
 
 

@@ -92,8 +92,8 @@ def remap(mechanism: Mechanism, loss: object = "L0", prior: object = None) -> Re
     >>> m.guesses, m.cost, m.optimal
     ((1, 1, 2, 2), Fraction(13, 24), True)
     """
-    loss_object = losses.resolve(loss)
     channel, table = exact_table(mechanism, "remapping")
+    loss_object = losses.resolve(loss).on(channel.inputs, channel.inputs)
     weights = exact_weights(prior, channel.shape[0])
     guess, exact = _best_guesses(channel, table, loss_object, weights)
     rows = []

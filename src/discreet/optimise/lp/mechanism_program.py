@@ -22,7 +22,7 @@ class SolvedMechanism:
     least: float
 
 
-class _Builder:
+class _SparseRowBuilder:
     """Rows of a sparse program, one after the other."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ def solve_with_rows(program: BlockProgram, losses: FloatArray | None, rows: Sequ
     extra = (size - truths) * reports
     count = number + extra + (losses is not None)
     most = np.ones(count)
-    built = _Builder()
+    built = _SparseRowBuilder()
     here = np.arange(number).reshape(truths, reports)
     built.add(here, np.ones(1), 1.0, 1.0)
     report = np.arange(reports)

@@ -9,9 +9,11 @@ from typing import Any
 
 from ...errors import InvalidInput
 from ...exact.rationals import Number, as_fraction, read_epsilon, text_up
+from ...lists import read_list
 from ...mechanisms import bounded as closed
 from ...mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law
-from ...report import Fact, Json, Picture, Prose, Report, Result, Section, Table, stamped
+from ...report import Fact, Json, Picture, Prose, Report, Result, Section, TextTable, stamped
+from ...tabular import Columns, Tabular
 from ...wording import find_name, percent, rounded
 from .bounded import MAX_PROGRAM_REACH
 from .programs import NoiseProgram, NoiseRequirements, delta_of, largest_stay, least_delta
@@ -26,7 +28,7 @@ MAX_FACTS = 4
 
 
 @dataclass(frozen=True)
-class NoiseTradeoff(Result):
+class NoiseTradeoff(Tabular, Result):
     """The trade-off of bounded noise.
 
     Attributes
@@ -52,6 +54,13 @@ class NoiseTradeoff(Result):
     rows: tuple[dict[str, Any], ...]
     knees: tuple[dict[str, Any], ...]
 
+    def data_columns(self) -> Columns:
+        """Return a row for each epsilon, reach and stay: delta and variance."""
+        return {name: [row[name] for row in self.rows] for name in self.rows[0]}
+
+    def _headline(self) -> str:
+        return f"{self.kind} noise, {len(self.rows)} points"
+
     def to_json(self) -> dict[str, Json]:
         """Return plain JSON values, as in ``schemas/noise-tradeoff.json``."""
         content: dict[str, Json] = {
@@ -70,12 +79,12 @@ class NoiseTradeoff(Result):
             )
             for knee in self.knees[:MAX_FACTS]
         ]
-        knees = Table(
+        knees = TextTable(
             ("epsilon", "reach", "truth published", "delta"),
             tuple((*_cells(knee), text_up(knee["delta"], 3)) for knee in self.knees),
             (0, 1, 2, 3),
         )
-        points = Table(
+        points = TextTable(
             ("epsilon", "reach", "truth published", "delta", "variance"),
             tuple((*_cells(row), text_up(row["delta"], 3), rounded(row["variance"])) for row in self.rows),
             (0, 1, 2, 3, 4),
@@ -122,11 +131,11 @@ def noise_tradeoff(
     True
     """
     kind = find_name(kind, KINDS, "a kind of bounded noise", argument="kind")
-    epsilons = [read_epsilon(e) for e in _listed(epsilon)]
-    reaches = [read_reach(d) for d in _listed(reach)]
+    epsilons = [read_epsilon(e) for e in _listed(epsilon, "epsilon")]
+    reaches = [read_reach(d) for d in _listed(reach, "reach")]
     if kind == "all-counts" and max(reaches) > MAX_PROGRAM_REACH:
         raise InvalidInput.must_be("reach", f"at most {MAX_PROGRAM_REACH} for 'all-counts'", max(reaches))
-    etas = list(STAYS) if stays is None else [read_stay(s) for s in stays]
+    etas = list(STAYS) if stays is None else [read_stay(s) for s in read_list(stays, "stays", "probabilities")]
     rows, knees = [], []
     for eps in epsilons:
         for D in reaches:
@@ -138,10 +147,10 @@ def noise_tradeoff(
     return NoiseTradeoff(kind, tuple(rows), tuple(knees))
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: Any, what: str) -> list[Any]:
     if isinstance(value, str | int | float | Fraction):
         return [value]
-    values = list(value)
+    values = read_list(value, what, "numbers")
     if not values:
         raise InvalidInput("there is nothing to look at.", "Give at least one epsilon and one reach.")
     return values

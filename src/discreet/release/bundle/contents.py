@@ -3,6 +3,7 @@
 ========================  =====================================================================================
 counts.csv                the noisy counts with the error of each (``counts_1.csv``, ... when there are several tables)
 counts_rounded.csv        for a table with totals: whole counts that are not negative and add up; they are biased
+quantiles.csv             the medians and other quantiles that were asked for, found in the noisy counts
 request.json              the public request, enough to rebuild the plan
 release.json              cost, sensitivity, relation, noise, the ledger's receipt, the meaning of flags and columns
 mechanism.json            the mechanism, for ``dc.load`` (``mechanism_1.json``, ... when there are several)
@@ -24,10 +25,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...mechanism import Mechanism
 from ...pages.html import page
+from ..quantile_rows import QUANTILE_MEANING, QuantileTable, quantile_file
 from ..tables.columns import STATUS_MEANING, error_meanings
+from ..tables.csv_text import table_files
 from .guarantee import guarantee_text
 
 if TYPE_CHECKING:
+    from ...ledger.budget import Cost
+    from ...report import Json
     from ..plan.plan import Plan
     from .released import Release
 
@@ -59,16 +64,13 @@ COLUMN_MEANING = {
 # ------------------------------------------------------------------------------------------------ the files
 
 
-def table_files(number: int) -> list[str]:
-    """Return the names of the CSV files of this number of tables."""
-    return ["counts.csv"] if number == 1 else [f"counts_{k}.csv" for k in range(1, number + 1)]
-
-
 def file_names(plan: Plan) -> list[str]:
     """Return the names of all files of the bundle of a plan except the checksums."""
     names = []
-    for name, table in zip(table_files(len(plan.tables)), plan.tables, strict=True):
+    files = zip(table_files(len(plan.tables)), plan.tables, strict=True)
+    for number, (name, table) in enumerate(files):
         names += table.file_names(name)
+        names += [quantile_file(name)] if plan.quantiles_of(number) else []
     mechanisms, _ = mechanism_files(table.mechanisms for table in plan.tables)
     return [*names, "request.json", "release.json", *mechanisms, "GUARANTEE.md", "index.html"]
 
@@ -118,16 +120,36 @@ def statement(release: Release) -> dict[str, Any]:
                 "output": table.plan.noise.output,
                 "mechanisms": mechanism_names,
                 **table.statement(file),
+                **_quantiles_statement(release.quantile_table(number), file),
             }
-            for table, file, mechanism_names in zip(release.tables, files, mechanisms, strict=True)
+            for number, (table, file, mechanism_names) in enumerate(zip(release.tables, files, mechanisms, strict=True))
         ],
         "ledger": dict(release.ledger),
+        **({"budget": _budget_json(release.budget)} if release.layout > 3 else {}),
+        **({"publication": plan.publication.to_json()} if plan.publication.to_json() else {}),
         "guarantee": list(release.guarantee),
         "status_meaning": STATUS_MEANING,
         "column_meaning": column_meaning(release),
         "label_marks": "a label that begins with an apostrophe has it as a mark: take one apostrophe away; NULL "
         "without one is the missing value",
     }
+
+
+def _quantiles_statement(found: QuantileTable | None, file: str) -> dict[str, Json]:
+    """Return the fields of release.json on the quantiles of a table."""
+    if found is None:
+        return {}
+    about: dict[str, Json] = {
+        "file": quantile_file(file),
+        "columns": list(found.headings),
+        "column_meaning": QUANTILE_MEANING,
+    }
+    return {"quantiles": about}
+
+
+def _budget_json(budget: Cost | None) -> dict[str, Json] | None:
+    """Return the total budget of the ledger as release.json states it."""
+    return None if budget is None else budget.to_json()
 
 
 def column_meaning(release: Release) -> dict[str, str]:
@@ -144,14 +166,22 @@ def json_text(content: Mapping[str, object]) -> str:
     return (json.dumps(content, indent=1, ensure_ascii=False) if len(text) < 200_000 else text) + "\n"
 
 
+def bundle_page(release: Release, pictures: Sequence[str] | None = None) -> str:
+    """Return the text of index.html, which links the files that it names; drawn pictures may be given."""
+    return page(release.report(), pictures, file_names(release.plan))
+
+
 def bundle_files(release: Release) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of every file of the bundle except the checksums."""
-    for name, table in zip(table_files(len(release.tables)), release.tables, strict=True):
+    files = zip(table_files(len(release.tables)), release.tables, strict=True)
+    for number, (name, table) in enumerate(files):
         for file, text in table.files(name):
             yield file, text.encode()
+        if (found := release.quantile_table(number)) is not None:
+            yield quantile_file(name), found.csv_text().encode()
     yield "request.json", json_text(release.request).encode()
     yield "release.json", json_text(statement(release)).encode()
     for name, text in mechanism_files(table.plan.mechanisms for table in release.tables)[0].items():
         yield name, text.encode()
     yield "GUARANTEE.md", guarantee_text(release).encode()
-    yield "index.html", page(release.report()).encode()
+    yield "index.html", bundle_page(release).encode()

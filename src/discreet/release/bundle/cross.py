@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ...plots.counts import MAX_DRAWN_CELLS, label
-from ...report import Table
+from ...report import TextTable
 from ..tables.columns import IMPOSSIBLE, SUPPRESSED
 from ..tables.levelled_counts import TOTAL_LABEL
 from ..tables.released import ReleasedTable
@@ -16,12 +17,40 @@ MAX_COLUMNS = 12
 #: Characters after which the labels of lines and of columns are cut.
 _MAX_LINE_LABEL, _MAX_COLUMN_LABEL = 80, 30
 
+#: The value of a count in a column that it is summed over.
+_SUM = object()
+
 #: Flag of a count without noise -> the remark under it.
 _REMARKS = {IMPOSSIBLE: "cannot exist", SUPPRESSED: "suppressed"}
 
 
-def cross_table(table: ReleasedTable) -> Table | None:
-    """Return the cross table of two group columns and one measure, or None where a list is easier to read.
+@dataclass(frozen=True)
+class Crossing:
+    """The counts of two group columns, by line and column.
+
+    Attributes
+    ----------
+    down, over
+        The headings of the column whose values are the lines, and of the one whose values are the columns.
+    lines, columns
+        The labels of the lines and of the columns, cut.
+    cells
+        For each line a row of the table for each column, as people see it; None where no count is published.
+    total_lines, total_columns
+        The number of lines, and of columns, that are sums: the last ones.
+    """
+
+    down: str
+    over: str
+    lines: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[Mapping[str, object] | None, ...], ...]
+    total_lines: int
+    total_columns: int
+
+
+def crossing(table: ReleasedTable) -> Crossing | None:
+    """Return the counts of two group columns and one measure crossed, or None where a list is easier to read.
 
     The choice and the form depend on the groups, which are public, and not on the counts.
     """
@@ -33,21 +62,32 @@ def cross_table(table: ReleasedTable) -> Table | None:
     if not 2 <= sizes[across] <= MAX_COLUMNS or sizes[1 - across] < 2:
         return None
     down, over = table.by[1 - across], table.by[across]
-    cells = {tuple(_value(row, name, k, table) for k, name in ((1 - across, down), (across, over))): figure(row)
-             for row in table.rows()}  # fmt: skip
-    if 2 * len(cells) < sizes[0] * sizes[1]:
+    rows = {tuple(_value(row, name, k, table) for k, name in ((1 - across, down), (across, over))): row
+            for row in table.rows_for_people()}  # fmt: skip
+    if 2 * len(rows) < sizes[0] * sizes[1]:
         return None  # a list of groups with more holes than cells
     lines, columns = (
-        [*table.groups.values[k], *([_SUM] if any(cell[at] is _SUM for cell in cells) else [])]
+        [*table.groups.values[k], *([_SUM] if any(cell[at] is _SUM for cell in rows) else [])]
         for at, k in enumerate((1 - across, across))
     )
-    rows = [(_label(line, _MAX_LINE_LABEL), *(cells.get((line, one), "\n") for one in columns)) for line in lines]
-    headings = (label(down, _MAX_LINE_LABEL), *(_label(one, _MAX_COLUMN_LABEL) for one in columns))
-    return Table(headings, tuple(rows), numbers=tuple(range(1, len(headings))), over=label(over, _MAX_LINE_LABEL))
+    return Crossing(
+        label(down, _MAX_LINE_LABEL), label(over, _MAX_LINE_LABEL),
+        tuple(_label(line, _MAX_LINE_LABEL) for line in lines),
+        tuple(_label(column, _MAX_COLUMN_LABEL) for column in columns),
+        tuple(tuple(rows.get((line, column)) for column in columns) for line in lines),
+        int(_SUM in lines), int(_SUM in columns),
+    )  # fmt: skip
 
 
-#: The value of a count in a column that it is summed over.
-_SUM = object()
+def cross_table(table: ReleasedTable) -> TextTable | None:
+    """Return the cross table for a page or a terminal, or None where a list is easier to read."""
+    crossed = crossing(table)
+    if crossed is None:
+        return None
+    cells = [["\n" if row is None else figure(row) for row in line] for line in crossed.cells]
+    rows = tuple((name, *line) for name, line in zip(crossed.lines, cells, strict=True))
+    headings = (crossed.down, *crossed.columns)
+    return TextTable(headings, rows, numbers=tuple(range(1, len(headings))), over=crossed.over)
 
 
 def _value(row: Mapping[str, object], name: str, column: int, table: ReleasedTable) -> object:
@@ -66,29 +106,11 @@ def figure(row: Mapping[str, object]) -> str:
     return f"{count}\n{_REMARKS.get(str(row['status']), interval)}"
 
 
-def count_in_figures(row: Mapping[str, object]) -> str:
-    """Format a count with the decimals that its error warrants: one if its standard deviation is below 3.
-
-    From a standard deviation of 3 on, rounding to whole numbers adds less than 1% to the variance.
-
-    >>> count_in_figures({"count": 24717.3921, "sd": 2.8}), count_in_figures({"count": 24717.3921, "sd": 4.5})
-    ('24,717.4', '24,717')
-    >>> count_in_figures({"count": -0.0312, "sd": 2.8}), count_in_figures({"count": 24717, "sd": 2.8})
-    ('0.0', '24,717')
-    """
-    count, sd = row["count"], row["sd"]
-    if isinstance(count, int):
-        return f"{count:,}"
-    assert isinstance(count, float) and isinstance(sd, float)
-    digits = 1 if sd < 3 else 0
-    return f"{round(count, digits) + 0.0:,.{digits}f}"  # no minus before zero
-
-
 def count_and_interval(row: Mapping[str, object]) -> tuple[str, str]:
-    """Format a count and its interval."""
+    """Format a count, which is whole, and its interval."""
     if row["status"] == IMPOSSIBLE:
         return "0", "exact"
     if row["status"] == SUPPRESSED:
         return "–", "–"
     low, high = row["low"], row["high"]
-    return count_in_figures(row), f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
+    return f"{row['count']:,}", f"{low:,} or more" if high is None else f"{low:,} to {high:,}"

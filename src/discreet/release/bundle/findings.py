@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...report import Check, Finding, Json, Report, Result, Section, Table, stamped
+from ...report import Check, Finding, Json, Report, Result, Section, TextTable, stamped
 from ...wording import plural
 from .released import Release
 
@@ -60,7 +60,7 @@ class BundleReport(Check, Result):
         return Report(
             f"The bundle {self.folder} {'holds' if self.holds else 'DOES NOT HOLD'}{left_open}.",
             kind="A bundle, checked again",
-            sections=(Section(parts=(Table(("check", "result", "finding"), rows, strong=(1,)),)),),
+            sections=(Section(parts=(TextTable(("check", "result", "finding"), rows, strong=(1,)),)),),
         )
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...ledger.budget import short
 from ...plots.chart import printable
 from ..plan.describing import beliefs, question_in_words
+from .opening import opening_sentences
 from .report import CHECKED, CHECKING, not_guaranteed
 
 if TYPE_CHECKING:
@@ -24,8 +25,12 @@ def guarantee_text(release: Release) -> str:
     table = [*(f"| {' | '.join(line)} |" for line in lines), *([""] if rows else [])]
     questions = [question_in_words(release.plan, one.plan) for one in release.tables]
     errors = [f"{one.title}: {one.error_sentence}" for one in release.tables]
+    publication = release.plan.publication
+    statements = [f"- {name}: {_markdown(text)}" for name, text in publication.pairs]
     paragraphs = [
-        "# What is guaranteed\n",
+        f"# What is guaranteed{': ' if publication.title else ''}{_markdown(publication.title)}\n",
+        *(f"{_markdown(sentence)}\n" for sentence in opening_sentences(release)),
+        *([*statements, ""] if statements else []),
         f"Data set {_markdown(release.plan.dataset)}{edition}. "
         f"Epsilon = {short(cost.epsilon, up=True)}{delta} for everything in this folder together.\n",
         *(f"- {_markdown(sentence)}" for sentence in release.guarantee),
@@ -49,6 +54,18 @@ def guarantee_text(release: Release) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Escape text so that it is not read as Markdown or HTML."""
+    """Escape text so that it is not read as Markdown or HTML; names with underscores become code spans."""
     quiet = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", re.sub(r"&(?=#?\w+;)", "&amp;", printable(text)))
-    return re.sub(r"([\\`*_\[\]|#~!])", r"\\\1", quiet)
+    return _MARKDOWN.sub(_escaped, quiet)
+
+
+#: A name in backticks, a name with underscores, or a character with a meaning in Markdown.
+_MARKDOWN = re.compile(r"(?<!`)`(?P<code>\w+)`(?!`)|(?P<name>\w*_\w*)|[\\`*\[\]|#~!]")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    if name := match["code"] or match["name"]:
+        text, place = match.string, match.start()
+        beside_backtick = text[place - 1 : place] == "`" or text[match.end() : match.end() + 1] == "`"
+        return name.replace("_", "&#95;") if beside_backtick else f"`{name}`"
+    return f"\\{match[0]}"

@@ -32,8 +32,9 @@ def release_from_record(plan: Plan, record: RecordedAnswer, book: Ledger) -> Rel
         for k, table in enumerate(plan.tables)
     ]
     return Release(
-        plan, tuple(tables), _receipt(record, book), content["version"], fresh=record.fresh, paid=record.paid
-    )
+        plan, tuple(tables), _receipt(record, book), content["version"], fresh=record.fresh, paid=record.paid,
+        budget=book.terms.budget,
+    )  # fmt: skip
 
 
 def _receipt(record: RecordedAnswer, book: Ledger) -> dict[str, object]:

@@ -20,6 +20,7 @@ from ...wording import listed, plural
 from ..levels.quantiles import Quantile
 from ..noise.margins import Combined
 from ..plan.plan import Plan
+from ..quantile_rows import QuantileTable
 from ..tables.columns import LAYOUT
 from ..tables.released import ReleasedTable
 from . import frames
@@ -44,6 +45,8 @@ class Release(Result):
     fresh, paid
         True if this call drew the noise, and if it spent budget; both are False for the recorded answer to an earlier
         question.
+    budget
+        The total budget of the ledger that paid; None for bundles of layouts before 4, which do not state it.
     layout, template
         The versions of the layout of the bundle and of the template of its page.
 
@@ -72,6 +75,7 @@ class Release(Result):
     version: str
     fresh: bool = True
     paid: bool = True
+    budget: Cost | None = None
     layout: int = LAYOUT
     template: int = TEMPLATE
 
@@ -96,6 +100,9 @@ class Release(Result):
 
     @property
     def title(self) -> str:
+        """The curator's title, or what is counted."""
+        if self.plan.publication.title:
+            return self.plan.publication.title
         if len(self.tables) == 1:
             return self.tables[0].title
         sources = listed(list(dict.fromkeys(table.question.table for table in self.tables)))
@@ -149,6 +156,16 @@ class Release(Result):
         """
         return self.table(table).quantile(column, share, cells)
 
+    def quantile_table(self, table: int = 0) -> QuantileTable | None:
+        """Return the quantiles that the release was asked for, of a table by its number; None without any."""
+        requests = self.plan.quantiles_of(table)
+        return QuantileTable(self.table(table), requests) if requests else None
+
+    def quantiles(self, table: int = 0) -> list[dict[str, Json]]:
+        """Return a mapping for each quantile that the release was asked for: group columns, value, low and high."""
+        found = self.quantile_table(table)
+        return [] if found is None else found.rows()
+
     def chart(self, table: int = 0) -> Chart:
         """Draw the counts of a table with their intervals."""
         return self.table(table).chart()
@@ -183,13 +200,19 @@ class Release(Result):
             "cost": self.cost.to_json(),
             "level": str(self.plan.level),
             "tables": [
-                {"title": table.title, "question": table.question.text, "rows": table.rows()} for table in self.tables
+                {"title": table.title, "question": table.question.text, "rows": table.rows(), **self._quantiles_json(k)}
+                for k, table in enumerate(self.tables)
             ],
             "guarantee": list(self.guarantee),
             "ledger": dict(self.ledger),
             "program": {"name": "discreet", "version": self.version},
         }
         return stamped("counts", 1, content)
+
+    def _quantiles_json(self, table: int) -> dict[str, Json]:
+        """Return the quantiles of a table as JSON, if the release was asked for some."""
+        rows = self.quantiles(table)
+        return {"quantiles": list(rows)} if rows else {}
 
     def save(self, folder: str | Path) -> Path:
         """Write the bundle: a folder to publish, which ``discreet verify`` checks."""

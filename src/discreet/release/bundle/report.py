@@ -9,14 +9,16 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...engines.base import ROW
-from ...plots.counts import MAX_DRAWN_CELLS, label
-from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
+from ...plots.counts import MAX_DRAWN_CELLS, invisible_half_width, label
+from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Terms, TextTable
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
+from ..quantile_rows import QuantileTable
 from ..tables.columns import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, error_meanings
+from ..tables.csv_text import rounded_file, table_files
 from ..tables.released import ReleasedTable
 from .cross import count_and_interval, cross_table
-from .near_zero import near_zero_notes
+from .opening import opening
 
 if TYPE_CHECKING:
     from ..plan.plan import Plan
@@ -28,6 +30,12 @@ MAX_TABLES = 12
 #: Characters after which labels are cut.
 _MAX_LABEL = 200
 
+#: Hint for a release whose counts are all within noise of zero.
+NEAR_ZERO = (
+    "All counts are within noise of zero. If you expected people here, check the spelling of the declared values, the "
+    "encoding of the file, and that it is the right file."
+)
+
 
 def release_report(release: Release, most: int = MAX_DRAWN_CELLS) -> Report:
     """Return the report of a release, with at most ``most`` cells of each table."""
@@ -37,6 +45,7 @@ def release_report(release: Release, most: int = MAX_DRAWN_CELLS) -> Report:
         kind=f"Private counts of {release.plan.dataset}",
         facts=plan_facts(release.plan),
         sections=(
+            *opening(release),
             *_tables(release, min(most, MAX_DRAWN_CELLS)),
             Section("What is guaranteed", (Bullets(release.guarantee),)),
             *learning(release.plan),
@@ -53,14 +62,18 @@ def release_report(release: Release, most: int = MAX_DRAWN_CELLS) -> Report:
 
 def _tables(release: Release, most: int) -> Iterator[Section]:
     many = len(release.tables) > 1
-    for table in release.tables[:MAX_TABLES]:
+    files = table_files(len(release.tables))
+    for number, (file, table) in enumerate(zip(files[:MAX_TABLES], release.tables[:MAX_TABLES], strict=True)):
         question = question_in_words(release.plan, table.plan)
         crossed = cross_table(table) if table.counts.size <= most else None
         parts: tuple[Part, ...] = (Prose(question, tone="lead"), _picture(table), crossed or _cells(table, most))
         with_each = f"With each count: its {percent(table.level, 6)} interval. " if crossed is not None else ""
-        yield Section(table.title if many else "", (*parts, Prose(f"{with_each}{table.error_sentence}", tone="note")))
+        notes = [f"{with_each}{table.error_sentence}", table.rounding_in_words(f"`{file}`", f"`{rounded_file(file)}`")]
+        yield Section(table.title if many else "", (*parts, *(Prose(note, tone="note") for note in notes if note)))
         if crossed is not None:
             yield Section("One count on each line, with bars", (_cells(table, most),), "folded")
+        if (found := release.quantile_table(number)) is not None:
+            yield Section(found.title, (_quantiles(found, most), Prose(found.sentence, tone="note")))
         yield Section("The question in SQL", (Code(table.question.text),), "folded")
     if len(release.tables) > MAX_TABLES:
         more = plural(len(release.tables) - MAX_TABLES, "more table")
@@ -70,25 +83,55 @@ def _tables(release: Release, most: int) -> Iterator[Section]:
 def _picture(table: ReleasedTable) -> Picture:
     level = percent(table.level, 6)
     marks = {IMPOSSIBLE: " A cross marks a cell that cannot exist.", SUPPRESSED: " A question mark: suppressed."}
-    flags = table.status.reshape(-1)[:MAX_DRAWN_CELLS]
-    caption = (
-        f"The released counts. Lines are {level} intervals: each contains the count without noise at least {level} of "
-        f"the time.{''.join(remark for flag, remark in marks.items() if (flags == flag).any())}"
+    numbers = table.chart_data
+    flags = {row["status"] for row in numbers["rows"]}
+    half_width = invisible_half_width(numbers["rows"])
+    lines = (
+        f"Lines are {level} intervals: each contains the count without noise at least {level} of the time."
+        if half_width is None
+        else f"The {level} intervals, at most ± {half_width:,}, are too short to see at this scale; the table has them."
     )
-    return Picture("counts", table.chart_data, caption)
+    remarks = "".join(remark for flag, remark in marks.items() if flag in flags)
+    return Picture("counts", numbers, f"The released counts. {lines}{remarks}")
 
 
-def _cells(table: ReleasedTable, most: int) -> Table:
-    rows = table.rows(most)
+def _cells(table: ReleasedTable, most: int) -> TextTable:
+    rows = table.rows_for_people(most)
     names = [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
     cells = [(*(label(row[name], _MAX_LABEL) for name in names), *count_and_interval(row)) for row in rows]
-    return Table(
+    return TextTable(
         (*names, "count", f"{percent(table.level, 6)} interval"),
         tuple(cells),
         numbers=(len(names), len(names) + 1),
         strong=(len(names),),
         bars=tuple(map(_bar, rows)),
         total=int(table.counts.size),
+    )
+
+
+def _quantiles(found: QuantileTable, most: int) -> TextTable:
+    """Return the quantiles as a table: groups, column, share, value and interval."""
+    shares = {share for _, share in found.requests}
+    columns = {column for column, _ in found.requests}
+    names = [*found.group_headings, *(["measure"] if found.has_measures else [])]
+    names += ["column"] if len(columns) > 1 else []
+    names += ["share"] if len(shares) > 1 else []
+    all_rows = found.rows()
+    cells = [
+        (
+            *(label(row[name], _MAX_LABEL) for name in names),
+            label(row["value"], _MAX_LABEL),
+            f"{label(row['low'], _MAX_LABEL)} to {label(row['high'], _MAX_LABEL)}",
+        )
+        for row in all_rows[:most]
+    ]
+    heading = found.title.partition(" by ")[0].casefold() if len(columns) == 1 else "value"
+    return TextTable(
+        (*names, heading, f"{percent(found.table.level, 6)} interval"),
+        tuple(cells),
+        strong=(len(names),),
+        total=len(all_rows) if len(all_rows) > most else None,
+        compact=True,
     )
 
 
@@ -134,8 +177,10 @@ def _explaining_table(release: Release) -> ReleasedTable:
 
 def columns_in_words(release: Release) -> Iterator[tuple[str, str]]:
     """Yield the columns of the published tables that are not group columns, with their meaning."""
-    yield from {name: meaning for table in release.tables for name, meaning in table.extra_meanings.items()}.items()
-    yield "count", "the noisy count"
+    meanings = {"count": "the noisy count"}
+    for table in release.tables:
+        meanings |= table.extra_meanings
+    yield from sorted(meanings.items(), key=lambda pair: pair[0] == "count")
     columns = (column for table in release.tables for column in table.columns)
     yield from error_meanings(columns, release.plan.protection.unit).items()
 
@@ -169,3 +214,17 @@ def _checking(release: Release) -> Iterator[Section]:
         ),
         "pages",
     )
+
+
+def near_zero_notes(release: Release) -> tuple[str, ...]:
+    """Return the hint if every count of declared groups has an interval that contains zero, and nothing otherwise.
+
+    It is a function of the noisy counts and public numbers, so it reveals nothing more.
+    """
+    cells = 0
+    for table in release.tables:
+        noisy, errors = table.flags == NORMAL, table.errors
+        if (errors["low"][noisy] > 0).any() or (errors["high"][noisy] < 0).any():
+            return ()
+        cells += int(noisy.sum())
+    return (NEAR_ZERO,) if cells else ()

@@ -14,19 +14,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...datasets.publication import LABELS
 from ...errors import DiscreetError, UnreadableFile
 from ...files import rebuild
 from ...ledger.bindings import refuse_other_unit_name
-from ...ledger.budget import short
+from ...ledger.budget import Cost, short
 from ...ledger.ledger import Ledger
-from ...pages.html import TEMPLATE, page, pictures_of
+from ...pages.html import TEMPLATE, pictures_of
 from ...pages.pictures import NO_PROGRAM, NOT_DRAWN, draw_picture, drawing_program, is_plain_svg, pictures_in
 from ...report import Finding
 from ...strict_json import read_json
-from ...wording import plural
+from ...wording import listed, plural
 from ..plan.plan import Plan, plan_from_request
+from ..quantile_rows import QuantileTable, quantile_file
 from ..tables.columns import LAYOUT, ErrorColumn
-from ..tables.csv_text import decimal_text
+from ..tables.csv_text import decimal_text, table_files
 from ..tables.reading import Refuted
 from ..tables.released import ReleasedTable
 from . import contents
@@ -112,7 +114,7 @@ class _Audit:
             self._leave_open("everything else", "it follows from the counts, which cannot be read.")
             return None
         release = self._check("statement", lambda: self._statement(plan, tables))
-        self._check("errors", lambda: self._errors(tables))
+        self._check("errors", lambda: self._errors(tables, plan))
         if isinstance(release, Release):
             self._words(release)
             self._check("ledger", lambda: self._ledger(release, book))
@@ -188,12 +190,14 @@ class _Audit:
         odd = _differing(plan.request, request)
         if odd:
             raise Refuted(f"it is not the request of the plan that it describes: {', '.join(odd)[:200]!r}.")
+        stated = listed([LABELS[name] for name in plan.publication.to_json()])
+        nobody = f" Nothing proves what the curator states: {stated}." if stated else ""
         many = f"{len(plan.tables)} questions were" if len(plan.tables) > 1 else "the question was"
-        return plan, f"{many} read and judged again; {plan.lead.audited_in_words(plan.cells)}."
+        return plan, f"{many} read and judged again; {plan.lead.audited_in_words(plan.cells)}.{nobody}"
 
     def _cost(self, plan: Plan) -> tuple[Any, str]:
         if self._json("release.json")["cost"] != plan.cost.to_json():
-            raise Refuted("release.json states another cost than its noise and its question have.")
+            raise Refuted("release.json states a cost that is not that of its question and noise.")
         delta = f", delta = {short(plan.cost.delta, up=True)}" if plan.cost.delta else ""
         return True, f"epsilon = {short(plan.cost.epsilon, up=True)}{delta}, worked out again. {plan.sensitivity_text}"
 
@@ -208,7 +212,7 @@ class _Audit:
     # -------------------------------------------------------------------------------------------- counts and errors
 
     def _tables(self, plan: Plan) -> tuple[Any, str]:
-        names = contents.table_files(len(plan.tables))
+        names = table_files(len(plan.tables))
         layout = self._layout()
         tables = tuple(
             table.read(self._text(name), name, plan.level, plan.edition, layout)
@@ -223,15 +227,24 @@ class _Audit:
             raise Refuted(f"release.json is of version {str(layout)[:40]!r}; this program reads 1 to {LAYOUT}.")
         return layout
 
-    def _errors(self, tables: tuple[ReleasedTable, ...]) -> tuple[Any, str]:
-        for name, table in zip(contents.table_files(len(tables)), tables, strict=True):
+    def _errors(self, tables: tuple[ReleasedTable, ...], plan: Plan) -> tuple[Any, str]:
+        for name, table in zip(table_files(len(tables)), tables, strict=True):
             for file, expected in table.files(name):
                 text = self._text(file)
                 if file == name and text != expected:
                     _compare_error_columns(text, expected, name, table.columns)
                 elif text != expected:
                     raise Refuted(f"{file} does not follow from the counts.")
+        self._quantiles(tables, plan)
         return True, "intervals, standard deviations, biases and probabilities were worked out again from the counts."
+
+    def _quantiles(self, tables: tuple[ReleasedTable, ...], plan: Plan) -> None:
+        """Find the quantiles again in the counts."""
+        names = table_files(len(tables))
+        for number, (name, table) in enumerate(zip(names, tables, strict=True)):
+            requests, file = plan.quantiles_of(number), quantile_file(name)
+            if requests and self._text(file) != QuantileTable(table, requests).csv_text():
+                raise Refuted(f"{file} does not follow from the counts.")
 
     # -------------------------------------------------------------------------------------------- statements and words
 
@@ -242,10 +255,11 @@ class _Audit:
             raise Refuted("release.json has no receipt of a ledger, or no version.")
         layout = self._layout()
         template = self._template(content) if layout > 2 else 0
-        release = Release(plan, tables, receipt, program, layout=layout, template=template)
+        budget = _budget(content, plan) if layout > 3 else None
+        release = Release(plan, tables, receipt, program, budget=budget, layout=layout, template=template)
         odd = sorted({*_differing(contents.statement(release), content)} - {*_WORDING_FIELDS})
         if odd:
-            raise Refuted(f"release.json says otherwise than the request and the counts: {odd[0][:80]!r}.")
+            raise Refuted(f"release.json contradicts the request and the counts: {odd[0][:80]!r}.")
         return release, "release.json says what follows from the request and the counts."
 
     def _template(self, content: Mapping[str, object]) -> int:
@@ -294,7 +308,7 @@ class _Audit:
         pictures = pictures_in(text)
         if not all(map(is_plain_svg, pictures)):
             raise Refuted("a picture in index.html holds more than a drawing.")
-        if len(pictures) != len(pictures_of(report)) or page(report, pictures) != text:
+        if len(pictures) != len(pictures_of(report)) or contents.bundle_page(release, pictures) != text:
             raise Refuted("index.html does not say what follows from the request and the counts.")
         return True, "index.html says what follows from the request and the counts."
 
@@ -304,13 +318,13 @@ class _Audit:
         if pictures == expected:
             return True, "the pictures, drawn again, are the same."
         if pictures == [NOT_DRAWN] * len(expected):
-            return True, "there is none: the bundle was written without a drawing program."
+            return True, "the page has no pictures: the bundle was written without a drawing program."
         if drawing_program() == NO_PROGRAM:
             return _OPEN, "NOT checked: there is no drawing program here. pip install 'discreet[plots]' installs one."
         # The drawing program named in a picture proves nothing: a forger would name one that is not installed here.
         raise Refuted(
-            f"the pictures in index.html are not those that {drawing_program()} draws of the counts; an honest one of "
-            "another drawing program can be checked with that program only."
+            f"the pictures in index.html are not those that {drawing_program()} draws of the counts. Honest pictures "
+            "of another drawing program can be checked only with that program."
         )
 
     # -------------------------------------------------------------------------------------------- the ledger
@@ -337,6 +351,8 @@ class _Audit:
                 raise Refuted(f"the counts of table {number} are not those that the ledger recorded.")
         if json.dumps(dict(original.ledger)) != json.dumps(dict(release.ledger)) or original.version != release.version:
             raise Refuted("the receipt in release.json is not the ledger's.")
+        if release.layout > 3 and release.budget != original.budget:
+            raise Refuted("the total budget in release.json is not the ledger's.")
         refuse_other_unit_name(book, release.plan.protection.unit_name, named=True)
         return True, f"the counts are those that the ledger recorded; {report}"
 
@@ -345,6 +361,22 @@ def _differing(one: Mapping[str, object], other: Mapping[str, object]) -> list[s
     """Return the names of the fields in which two JSON objects differ; 1, 1.0 and true are different."""
     texts = [{name: json.dumps(value, sort_keys=True) for name, value in each.items()} for each in (one, other)]
     return sorted(name for name in {*one, *other} if texts[0].get(name) != texts[1].get(name))
+
+
+def _budget(content: Mapping[str, object], plan: Plan) -> Cost:
+    """Return the total budget that release.json states; refuse one that does not pay for this release."""
+    stated, cost = content["budget"], plan.cost
+    if not isinstance(stated, Mapping) or set(stated) != {"epsilon", "delta", "rho"}:
+        raise Refuted("release.json does not state the total budget of its ledger.")
+    budget = Cost.from_json(stated)
+    rho = cost.concentrated()
+    if budget.rho is None:
+        pays = cost.epsilon <= budget.epsilon and cost.delta <= budget.delta
+    else:
+        pays = rho is not None and rho <= budget.rho
+    if not pays:
+        raise Refuted("release.json states a total budget that does not pay for this release.")
+    return budget
 
 
 def _is_receipt(receipt: Mapping[str, object]) -> bool:

@@ -18,7 +18,8 @@ from ...errors import DiscreetError, InvalidInput, call
 from ...strict_json import read_json
 from ...system import sync_folder
 from ..plan.plan import plan_from_request
-from .contents import CHECKSUM_FILE, MALFORMED, bundle_files, table_files
+from ..tables.csv_text import table_files
+from .contents import CHECKSUM_FILE, MALFORMED, bundle_files
 
 if TYPE_CHECKING:
     from .released import Release
@@ -75,6 +76,11 @@ def _key_of(folder: Path) -> str | None:
         return None
 
 
+def _publication_of(folder: Path) -> object:
+    """Return the curator's statements in a folder."""
+    return read_json((folder / "request.json").read_bytes(), "request.json").get("publication", {})
+
+
 def write_bundle(release: Release, folder: str | Path) -> Path:
     """Write a release to a folder that appears complete or not at all.
 
@@ -117,6 +123,10 @@ def _check_same(release: Release, target: Path) -> Path:
     for name, table in zip(table_files(len(release.tables)), release.tables, strict=True):
         if not (target / name).is_file() or (target / name).read_bytes() != table.csv_text().encode():
             raise InvalidInput(f"{target} holds another answer to the same question.", "Choose another folder.")
+    if _publication_of(target) != release.plan.publication.to_json():
+        raise InvalidInput(
+            f"{target} holds this answer with another title, publisher, source or contact.", "Choose another folder."
+        )
     return target
 
 

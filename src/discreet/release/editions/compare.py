@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from ...errors import InvalidInput, WrongType
+from ...exact.arrays import BoolArray
+from ...lists import read_list
 from ...pages.pictures import chart_of
 from ...plots.chart import Chart
 from ...plots.counts import MAX_DRAWN_CELLS
@@ -22,7 +24,8 @@ from ..noise.changes import Changes
 from ..noise.margins import Combined
 from ..tables.aligned import Aligned
 from .aligning import align_tables, edition_names
-from .describing import comparison_report, editions_picture
+from .describing import comparison_report, editions_picture, growth_picture
+from .judging import changes_beyond_noise
 
 #: Edition from which a change is counted: the one before, or the first.
 AGAINST = ("previous", "first")
@@ -81,6 +84,15 @@ class EditionComparison(Result):
         return [(0 if self.against == "first" else k - 1, k) for k in range(1, len(self.names))]
 
     @cached_property
+    def beyond_noise(self) -> list[list[BoolArray]]:
+        """Masks of the changes that noise does not explain, for each table and pair of editions, judged together.
+
+        With probability ``level`` at least, none of the changes of a table that this marks is noise alone, whatever
+        the true counts are.
+        """
+        return [changes_beyond_noise(editions, self.pairs, self.level) for editions in self.tables]
+
+    @cached_property
     def changes(self) -> list[list[Changes]]:
         """The changes of each table, for every pair of editions."""
         return [[editions[a].changes(editions[b], self.level) for a, b in self.pairs] for editions in self.tables]
@@ -102,18 +114,20 @@ class EditionComparison(Result):
     def rows(self, table: int = 0, most: int | None = None) -> list[Row]:
         """Return a mapping for each count and pair of editions: the group, both counts, the difference and the growth.
 
-        An end that does not exist is None, and so are all values of a suppressed count. Growth is in percent. It is
-        None (undetermined) where the earlier count may be less than half of the released one.
+        An end that does not exist is None, and so are all values of a suppressed count. Growth is in percent and has an
+        interval for every count, endless where the earlier count may be zero; its estimate is None where the earlier
+        released count is not positive. "beyond_noise" marks the changes that noise does not explain, judged together.
         """
         editions = self.tables[table]
         counts = editions[0].table.rows(most)
         keys = self.keys(table)
         rows: list[Row] = []
-        for (a, b), change in zip(self.pairs, self.changes[table], strict=True):
+        for (a, b), change, marks in zip(self.pairs, self.changes[table], self.beyond_noise[table], strict=True):
             for k, row in enumerate(counts):
                 pair: Row = {"group": {name: row[name] for name in keys}}
                 pair |= {"from": self.names[a], "to": self.names[b]}
-                rows.append(pair | _figures(editions[a], editions[b], change, k))
+                figures = _figures(editions[a], editions[b], change, k)
+                rows.append(pair | figures | {"beyond_noise": bool(marks[k]) if change.comparable[k] else None})
         return rows
 
     def series(self, table: int = 0, most: int | None = None) -> list[Row]:
@@ -135,6 +149,10 @@ class EditionComparison(Result):
     def chart(self, table: int = 0) -> Chart:
         """Chart the counts of every edition with their intervals, a line for each group."""
         return chart_of(editions_picture(self, table))
+
+    def growth_chart(self, table: int = 0) -> Chart:
+        """Chart the growth of every count between editions, with its intervals."""
+        return chart_of(growth_picture(self, table))
 
     def report(self, most: int = MAX_DRAWN_CELLS) -> Report:
         """Report the editions in a picture, and the changes of every pair with their intervals."""
@@ -226,7 +244,7 @@ def compare_editions(
     """
     if isinstance(editions, str | Path | Release):
         raise WrongType("give a list of editions: two releases at least, or their folders.", argument="editions")
-    editions_in_order = list(editions)
+    editions_in_order = read_list(editions, "editions", "releases, or of their folders")
     if len(editions_in_order) < 2:
         edition_names([])
     if not all(isinstance(one, Release | str | Path) for one in editions_in_order):

@@ -10,10 +10,11 @@ from ...exact.rationals import exp_bounds
 from ...ledger.budget import NOTHING, Cost, short
 from ...plots.counts import label
 from ...plots.editions import MAX_LINES, MAX_PANELS
+from ...plots.growth import MAX_GROUPS
 from ...privacy.relations import RELATIONS
-from ...report import Bullets, Fact, Json, Part, Picture, Prose, Report, Section, Table
+from ...report import Bullets, Fact, Json, Part, Picture, Prose, Report, Section, TextTable
 from ...unit import Unit
-from ...wording import listed, percent, plural, rounded
+from ...wording import listed, percent, plural
 from ..plan.describing import cost_in_words
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ _MAX_TABLES = 12
 #: Maximum number of characters of a value in a table.
 _MAX_LABEL_CHARACTERS = 200
 
-_UNDETERMINED = "undetermined"
+#: Mark of a change that noise does not explain, beside the emphasis of a page.
+_MARK = "* "
 
 
 def comparison_report(result: EditionComparison, most: int) -> Report:
@@ -37,13 +39,13 @@ def comparison_report(result: EditionComparison, most: int) -> Report:
         facts=_facts(result),
         sections=(
             *(section for k in range(min(len(result.tables), _MAX_TABLES)) for section in _table(result, k, most)),
-            Section("How to read the changes", (Bullets(tuple(_reading(result, level))),)),
+            Section("How to read the changes", (Bullets(tuple(reading_sentences(result, level))),)),
         ),
     )
 
 
 def _facts(result: EditionComparison) -> tuple[Fact, ...]:
-    beyond, total, chance = _beyond_noise(result)
+    beyond, total = _beyond_noise(result)
     costs = costs_by_relation(result)
     whole = under_substitution(result) if len(costs) > 1 else next(iter(costs.values()))
     delta = f", with δ = {short(whole.delta, up=True, digits=3)}" if whole.delta else ""
@@ -52,7 +54,7 @@ def _facts(result: EditionComparison) -> tuple[Fact, ...]:
         Fact(f"{len(result.names)}", "editions"),
         Fact(
             f"{beyond:,} of {total:,}",
-            f"changes are larger than the noise explains; up to {chance} would be so by chance, on average",
+            f"changes are larger than the noise explains, all judged together at {percent(result.level, 6)}",
         ),
         Fact(f"ε = {short(whole.epsilon, up=True)}", f"for {what}{_who(result).a} that is in every edition{delta}"),
     )
@@ -86,11 +88,10 @@ def _who(result: EditionComparison) -> Unit:
     return result.releases[0].plan.protection.who
 
 
-def _beyond_noise(result: EditionComparison) -> tuple[int, int, str]:
-    """Return how many changes exceed the noise, the number of changes, and how many would exceed it by chance."""
-    beyond = sum(int(change.beyond_noise.sum()) for pairs in result.changes for change in pairs)
-    total = sum(int(change.comparable.sum()) for pairs in result.changes for change in pairs)
-    return beyond, total, rounded(total * (1 - result.level))
+def _beyond_noise(result: EditionComparison) -> tuple[int, int]:
+    """Return how many changes noise does not explain, judged together, and the number of changes."""
+    beyond = sum(int(marks.sum()) for pairs in result.beyond_noise for marks in pairs)
+    return beyond, sum(int(change.comparable.sum()) for pairs in result.changes for change in pairs)
 
 
 def editions_picture(result: EditionComparison, table: int) -> Picture:
@@ -106,19 +107,32 @@ def editions_picture(result: EditionComparison, table: int) -> Picture:
     return Picture("editions", numbers, f"Every edition. Each line through a dot is the {level} interval of the count.")
 
 
+def growth_picture(result: EditionComparison, table: int, rows: list[dict[str, Json]] | None = None) -> Picture:
+    """Picture the growth of every count; for a large table, that of the first groups."""
+    level = percent(result.level, 6)
+    numbers = {
+        "rows": result.rows(table, MAX_GROUPS) if rows is None else rows, "by": result.keys(table),
+        "title": f"Growth: {result.tables[table][0].table.title}", "sentences": (), "level": level,
+    }  # fmt: skip
+    caption = f"Growth in percent. Each line is its {level} interval; an arrow marks one that goes on."
+    return Picture("growth", numbers, caption)
+
+
 def _table(result: EditionComparison, table: int, most: int) -> Iterator[Section]:
     many = len(result.tables) > 1
-    yield Section(result.tables[table][0].table.title if many else "", (editions_picture(result, table),))
     rows, size = result.rows(table, most), result.tables[table][0].counts.size
+    pictures = [editions_picture(result, table)]
+    if any(row["growth_low"] is not None for row in rows):
+        pictures.append(growth_picture(result, table, rows))
+    yield Section(result.tables[table][0].table.title if many else "", tuple(pictures))
     rows_per_pair = len(rows) // len(result.pairs)
     for k, (a, b) in enumerate(result.pairs):
         pair_rows = rows[k * rows_per_pair : (k + 1) * rows_per_pair]
-        notes = (*_disagreeing(pair_rows), *_total(result, a, b, table))
-        parts: tuple[Part, ...] = (_changes(result, table, pair_rows, size), *notes)
+        parts: tuple[Part, ...] = (_changes(result, table, pair_rows, size), *_total(result, a, b, table))
         yield Section(f"From {result.names[a]} to {result.names[b]}", parts)
 
 
-def _changes(result: EditionComparison, table: int, rows: list[dict[str, Json]], size: int) -> Table:
+def _changes(result: EditionComparison, table: int, rows: list[dict[str, Json]], size: int) -> TextTable:
     keys, level = result.keys(table), percent(result.level, 6)
     headings = (*keys, "before", "after", "change", f"{level} interval", "growth", f"{level} interval")
     cells = []
@@ -127,37 +141,20 @@ def _changes(result: EditionComparison, table: int, rows: list[dict[str, Json]],
         assert isinstance(group, Mapping)
         cells.append((*(label(group[key], _MAX_LABEL_CHARACTERS) for key in keys), *_figures(row)))
     numbers = tuple(range(len(keys), len(headings)))
-    return Table(headings, tuple(cells), numbers=numbers, strong=(len(keys) + 2,), total=size)
-
-
-def _disagreeing(rows: list[dict[str, Json]]) -> Iterator[Prose]:
-    """Explain a change whose interval excludes 0 while that of its growth does not."""
-    if any(_excludes_zero(row["low"], row["high"]) and _includes_zero(row) for row in rows):
-        yield Prose(
-            "Where the interval of a change excludes 0 and that of its growth does not, go by the change: growth "
-            "allows for the error of both editions apart, so its interval is wider.",
-            tone="note",
-        )
-
-
-def _excludes_zero(low: Json, high: Json) -> bool:
-    return (isinstance(low, int) and low > 0) or (isinstance(high, int) and high < 0)
-
-
-def _includes_zero(row: Mapping[str, Json]) -> bool:
-    low, high = row["growth_low"], row["growth_high"]
-    above = high is None or (isinstance(high, int | float) and high >= 0)
-    return row["growth"] is not None and isinstance(low, int | float) and low <= 0 and above
+    emphasised = tuple(k for k, row in enumerate(rows) if row["beyond_noise"])
+    return TextTable(
+        headings, tuple(cells), numbers=numbers, strong=(len(keys) + 2,), total=size, emphasised=emphasised
+    )  # fmt: skip
 
 
 def _figures(row: Mapping[str, Json]) -> tuple[str, ...]:
     before, after = (f"{row[name]:,}" if row[name] is not None else "–" for name in ("earlier", "later"))
     if row["difference"] is None:
         return before, after, "–", "–", "–", "–"
-    growth, ends = _UNDETERMINED, "–"
-    if row["growth"] is not None:
-        growth, ends = _percentage(row["growth"]), _ends(row["growth_low"], row["growth_high"], _percentage)
-    return before, after, _signed(row["difference"]), _ends(row["low"], row["high"], _signed), growth, ends
+    growth = "–" if row["growth"] is None else _percentage(row["growth"])
+    ends = "–" if row["growth_low"] is None else _ends(row["growth_low"], row["growth_high"], _percentage)
+    change = f"{_MARK if row['beyond_noise'] else ''}{_signed(row['difference'])}"
+    return before, after, change, _ends(row["low"], row["high"], _signed), growth, ends
 
 
 def _signed(value: object) -> str:
@@ -192,8 +189,9 @@ def _total(result: EditionComparison, earlier: int, later: int, table: int) -> I
         yield Prose(f"All groups together{what}: {change}", tone="note")
 
 
-def _reading(result: EditionComparison, level: str) -> Iterator[str]:
-    beyond, total, chance = _beyond_noise(result)
+def reading_sentences(result: EditionComparison, level: str) -> Iterator[str]:
+    """Yield sentences on how to read the changes; ``level`` is the coverage as text."""
+    beyond, total = _beyond_noise(result)
     yield (
         f"Each interval contains the change of the true counts at least {level} of the time, whatever they are. The "
         "noise of the editions is independent; both noises are in the interval."
@@ -203,12 +201,13 @@ def _reading(result: EditionComparison, level: str) -> Iterator[str]:
         f"Of {plural(total, 'such interval')} a few miss: {percent(1 - result.level, 6)} of them at most, on average."
     )
     yield (
-        f"The noise does not explain {beyond:,} of {plural(total, 'change')}. If no true count had changed, up to "
-        f"{chance} would be so by chance, on average."
+        f"The noise does not explain {beyond:,} of {plural(total, 'change')}, marked *. They are judged together: the "
+        f"probability that one or more of a table's marked changes is noise alone is at most "
+        f"{percent(1 - result.level, 6)}, whatever the true counts are. An unmarked change can be real."
     )
     yield (
-        f"Growth is {_UNDETERMINED} where the earlier count may be less than half of the published one: a percentage "
-        "of so uncertain a number says nothing."
+        f"Growth has a {level} interval for every count, however small: it has no upper end where the earlier count "
+        "may be zero. It can include 0 where the interval of the change does not; then go by the change."
     )
     costs, who = costs_by_relation(result), _who(result)
     if not who.is_row:

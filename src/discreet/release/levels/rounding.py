@@ -42,7 +42,7 @@ def rounded_leaves(shape: Shape, leaves: Array, unit: int) -> IntArray:
     whole: IntArray = np.zeros(flat.shape, np.int64)
     largest = max(int(flat.max()), -int(flat.min()))
     kind = np.int64 if largest * len(flat) < 2**62 else object
-    margins = _two_margins(shape) if flat.size <= MAX_CONTROLLED_COUNTS else None
+    margins = _two_margins(shape, flat.size)
     for measure in range(flat.shape[1]):
         column = flat[:, measure].astype(kind)
         if margins is None:
@@ -54,10 +54,18 @@ def rounded_leaves(shape: Shape, leaves: Array, unit: int) -> IntArray:
     return whole.reshape(leaves.shape)
 
 
-def _two_margins(shape: Shape) -> tuple[IntArray, IntArray] | None:
-    """Return each leaf's row and column if there are two overlapping levels and the total, else None."""
+def has_adjacent_rounding(shape: Shape, counts: int) -> bool:
+    """Return True if every total is rounded to an adjacent number as well: totals are nested, or two-way and not many.
+
+    ``counts`` is the number of leaf counts, of all measures. Negative counts that are raised to zero may move others.
+    """
+    return shape.is_tree or _two_margins(shape, counts) is not None
+
+
+def _two_margins(shape: Shape, counts: int) -> tuple[IntArray, IntArray] | None:
+    """Return each leaf's row and column for controlled rounding of this number of counts, else None."""
     between = [k for k, columns in enumerate(shape.levels) if k and columns]
-    if shape.is_tree or len(between) != 2:
+    if shape.is_tree or len(between) != 2 or counts > MAX_CONTROLLED_COUNTS:
         return None
     first, second = between
     return shape.node_of_leaf[first], shape.node_of_leaf[second]

@@ -230,7 +230,7 @@ class CellNoise:
         for number, cells in self._parts(size):
             behaviour = self.behaviours[number]
             report, top, end = reports[cells], largest[cells], above[cells]
-            # rows are searched truth by truth, so each distinct report only once
+            # tables are searched truth by truth, so each distinct report is searched once
             once, which = _distinct(report, top) if behaviour.rows else (slice(None), slice(None))
             least, most = behaviour.intervals(report[once], top[once], below, end[once], coverage)
             low[cells], high[cells] = least[which], most[which]
@@ -299,8 +299,7 @@ class CellNoise:
             ) from None
         if noise.known is not description["known"] or type(noise.low) is float:
             raise InvalidInput(
-                "whether the ranges are public sizes must be said by true or false, and where they begin by a whole "
-                "number.",
+                "known must be true or false, and low a whole number or null.",
                 argument="description",
             )
         noise.behaviours  # noqa: B018 - refuses mechanisms that are not for counts
@@ -372,7 +371,7 @@ def cell_noise(
     if isinstance(mechanism, Mechanism):
         if epsilon is not None or sigma2 is not None:
             raise InvalidInput(
-                "a ready mechanism has its own privacy.", f"Leave {arg('epsilon')} and {arg('sigma2')} out."
+                "this mechanism already has its own epsilon.", f"Leave {arg('epsilon')} and {arg('sigma2')} out."
             )
         return _of_mechanism(mechanism, limit, known, output)
     if callable(mechanism):

@@ -7,9 +7,9 @@ for any number of cells. Where noise depends on the count (tables), both counts 
 Counts that were combined over levels come with intervals: each has half of the probability to miss, so the interval of
 the change is valid and wider than necessary.
 
-Growth is 100 (t'/t - 1) percent. Both counts are enclosed together, each with half of the probability to miss, and
-``t'/t`` is largest where t' is largest and t least. Growth is determined only where the lower end of the interval of t
-is at least half of the released count.
+Growth is 100 (t'/t - 1) percent. Its interval is given for every cell that can have anybody in it, endless where the
+earlier count may be zero: by a test of both reports together (:mod:`~.growth`), or, where noise depends on the count or
+counts were combined, from both counts enclosed together, each with half of the probability to miss.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...exact.laws import Law
 from ...spaces import LARGEST_INTEGER
 from .accuracy import NO_END, UNCLAMPED_HIGH, UNCLAMPED_LOW, mirrored, quantile
+from .growth import ratio_ends
 from .margins import SUPPRESSED, Combined, NoisySide, ReleasedCells, exact_sum, noise_above
 
 #: Relative amount by which the ends of percentages, which are doubles, are moved outward.
@@ -42,7 +43,9 @@ class Changes:
         The interval of the true difference; ± :data:`~.accuracy.NO_END` where it has no end, because a count may lie
         beyond its bound.
     growth, growth_low, growth_high
-        The growth in percent of the earlier count; NaN if undetermined, infinity for a missing upper end.
+        The growth in percent of the earlier count: its estimate, which is NaN where the earlier released count is not
+        positive, and its interval, with infinity for a missing upper end. All are NaN where the earlier count is known
+        to be zero.
     comparable
         True where both counts are released; the other entries have no meaning.
     """
@@ -57,8 +60,8 @@ class Changes:
 
     @property
     def determined(self) -> BoolArray:
-        """Mask of the cells whose growth is determined."""
-        return np.asarray(self.comparable & ~np.isnan(self.growth))
+        """Mask of the cells whose growth has an interval: all but those whose earlier count is known to be zero."""
+        return np.asarray(self.comparable & ~np.isnan(self.growth_low))
 
     @property
     def beyond_noise(self) -> BoolArray:
@@ -66,7 +69,15 @@ class Changes:
         return np.asarray(self.comparable & ((self.low > 0) | (self.high < 0)))
 
 
-def changes(earlier: ReleasedCells, later: ReleasedCells, coverage: Fraction) -> Changes:
+class Growth(NamedTuple):
+    """Growth in percent, and the ends of its intervals."""
+
+    growth: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def changes(earlier: ReleasedCells, later: ReleasedCells, coverage: Fraction, *, growth: bool = True) -> Changes:
     """Return the change of every cell between two releases of the same cells.
 
     Parameters
@@ -75,6 +86,8 @@ def changes(earlier: ReleasedCells, later: ReleasedCells, coverage: Fraction) ->
         The cells of both, in the same order.
     coverage
         The coverage of each interval.
+    growth
+        Whether to work out growth too.
 
     Examples
     --------
@@ -84,7 +97,7 @@ def changes(earlier: ReleasedCells, later: ReleasedCells, coverage: Fraction) ->
     >>> change.difference.tolist(), change.low.tolist(), change.high.tolist()
     ([10, 6], [6, 2], [14, 10])
     >>> change.growth.round(1).tolist(), change.growth_low.round(1).tolist(), change.growth_high.round(1).tolist()
-    ([20.0, nan], [3.7, nan], [39.1, nan])
+    ([20.0, 200.0], [11.5, 40.0], [29.2, inf])
     """
     comparable = _released(earlier) & _released(later)
     share = (1 - coverage) / 2
@@ -96,7 +109,13 @@ def changes(earlier: ReleasedCells, later: ReleasedCells, coverage: Fraction) ->
         below, high = _upper_each(earlier, later, share), _upper_each(later, earlier, share)
         low = np.where(below == NO_END, -NO_END, -below)
     difference = np.where(comparable, second.counts - first.counts, 0)
-    return Changes(difference, low, high, *_growth(first, second, comparable), comparable)
+    if not growth:
+        rates = _unknown_growth(comparable)
+    elif earlier.noise.shift_law is None or later.noise.shift_law is None:
+        rates = _growth_between(first, second, comparable)
+    else:
+        rates = _growth_by_test(earlier, later, comparable, share)
+    return Changes(difference, low, high, *rates, comparable)
 
 
 class EnclosedCounts(NamedTuple):
@@ -107,7 +126,7 @@ class EnclosedCounts(NamedTuple):
     high: IntArray
 
 
-def enclosed_changes(earlier: EnclosedCounts, later: EnclosedCounts) -> Changes:
+def enclosed_changes(earlier: EnclosedCounts, later: EnclosedCounts, *, growth: bool = True) -> Changes:
     """Return the change of every count, from intervals that each have half of the probability to miss.
 
     Examples
@@ -119,10 +138,10 @@ def enclosed_changes(earlier: EnclosedCounts, later: EnclosedCounts) -> Changes:
     ([50.5], [46], [55], [45.1])
     """
     comparable = np.ones(earlier.counts.shape, dtype=bool)
-    growth = _growth(earlier, later, comparable)
+    rates = _growth_between(earlier, later, comparable) if growth else _unknown_growth(comparable)
     # counts have three decimals; the rounding error of doubles is far smaller
     difference = np.round(later.counts - earlier.counts, 9)
-    return Changes(difference, later.low - earlier.high, later.high - earlier.low, *growth, comparable)
+    return Changes(difference, later.low - earlier.high, later.high - earlier.low, *rates, comparable)
 
 
 def total_change(earlier: ReleasedCells, later: ReleasedCells, which: BoolArray, coverage: Fraction) -> Combined | None:
@@ -211,20 +230,51 @@ def _may_be_beyond(cells: ReleasedCells, law: Law, share: Fraction) -> BoolArray
     return np.asarray(~cells.empty & cells.bounded & (cells.reported >= cells.largest - near))
 
 
-def _growth(
-    earlier: EnclosedCounts, later: EnclosedCounts, comparable: BoolArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the growth from earlier to later counts, and the ends of its interval, in percent."""
+def _growth_by_test(earlier: ReleasedCells, later: ReleasedCells, comparable: BoolArray, share: Fraction) -> Growth:
+    """Return the growth of cells with the same noise for every truth, by one test of both reports together."""
+    before, after = earlier.noise.shift_law, later.noise.shift_law
+    assert before is not None and after is not None
+    low, high = ratio_ends(earlier.reported, later.reported, before, after, share)
+    earlier_top, earlier_bottom = _at_clamps(earlier)
+    later_top, later_bottom = _at_clamps(later)
+    low = np.where(later_bottom | earlier_top | _may_be_beyond(earlier, before, share), 0.0, low)
+    high = np.where(earlier_bottom | later_top | _may_be_beyond(later, after, share), np.inf, high)
+    low, high = np.where(later.empty, 0.0, low), np.where(later.empty, 0.0, high)
+    return _percent(_counts(earlier), _counts(later), low, high, comparable & ~earlier.empty)
+
+
+def _at_clamps(cells: ReleasedCells) -> tuple[BoolArray, BoolArray]:
+    """Return masks of the reports at their upper and lower clamps: the report without a clamp may be beyond."""
+    top = (cells.above < UNCLAMPED_HIGH) & (cells.reported >= cells.above)
+    return np.asarray(top), np.asarray((cells.below > UNCLAMPED_LOW) & (cells.reported <= cells.below))
+
+
+def _growth_between(earlier: EnclosedCounts, later: EnclosedCounts, comparable: BoolArray) -> Growth:
+    """Return the growth from intervals of both counts: t'/t is largest where t' is largest and t least."""
     (before, first, last), (after, least, most) = earlier, later
-    known = comparable & (first > 0) & (2 * first >= before)
-    # exact to the last digit or two, so a tiny step outward keeps the ends on the safe side
-    base, ends = (np.where(known, values, 1).astype(float) for values in (first, last))
-    growth = 100.0 * after / np.where(known, before, 1) - 100.0
-    low, high = 100.0 * least / ends * (1 - _OUTWARD_SLACK), 100.0 * most / base * (1 + _OUTWARD_SLACK)
-    low = np.where(last == NO_END, -100.0, np.maximum(low - 100.0 * (1 + _OUTWARD_SLACK), -100.0))
-    high = np.where(most == NO_END, np.inf, high - 100.0 * (1 - _OUTWARD_SLACK))
-    growth, low, high = (np.where(known, values, np.nan) for values in (growth, low, high))
-    return growth, low, high
+    enclosed = (last > 0) & (last < NO_END)
+    low = np.where(enclosed, np.maximum(least, 0) / np.where(enclosed, last, 1), 0.0)
+    ended = (first > 0) & (most < NO_END)
+    high = np.where(ended, most / np.where(ended, first, 1), np.inf)
+    return _percent(before, after, low, high, comparable & (last > 0))
+
+
+def _percent(
+    before: IntArray | FloatArray, after: IntArray | FloatArray, low: FloatArray, high: FloatArray, known: BoolArray
+) -> Growth:
+    """Return growth and its ends in percent; NaN where the earlier count is known to be zero."""
+    positive = known & (before > 0)
+    growth = np.where(positive, 100.0 * after / np.where(positive, before, 1) - 100.0, np.nan)
+    # ratios are doubles, so a tiny step outward keeps the ends on the safe side
+    low = np.maximum(100.0 * low * (1 - _OUTWARD_SLACK) - 100.0 * (1 + _OUTWARD_SLACK), -100.0)
+    high = 100.0 * high * (1 + _OUTWARD_SLACK) - 100.0 * (1 - _OUTWARD_SLACK)
+    return Growth(growth, *(np.where(known, ends, np.nan) for ends in (low, high)))
+
+
+def _unknown_growth(comparable: BoolArray) -> Growth:
+    """Return growth that was not worked out."""
+    unknown = np.full(comparable.shape, np.nan)
+    return Growth(unknown, unknown, unknown)
 
 
 # ------------------------------------------------------------------------------------------------ sums

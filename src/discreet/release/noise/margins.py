@@ -31,6 +31,7 @@ from ...spaces import LARGEST_INTEGER
 from ...wording import percent
 from .accuracy import NO_END, UNCLAMPED_HIGH, UNCLAMPED_LOW, mirrored, quantile, read_level
 from .cells import CellNoise
+from .shares import balance_width, has_weighted_bounds, share_interval
 from .sums import SumTerms, sum_quantile
 
 Mask = BoolArray
@@ -149,15 +150,16 @@ def percentage(
 ) -> Combined:
     """Return the total of the part as a percentage of the total of the whole.
 
-    The totals of the part and of the rest are enclosed together; ``P / (P + Q)`` is largest where P is largest and Q
-    least. The interval is somewhat wider than necessary.
+    Of unclamped counts the interval inverts one test (:mod:`~.shares`). Otherwise the totals of the part and of the
+    rest are enclosed together, and the interval is somewhat wider than necessary: ``P / (P + Q)`` is largest where P
+    is largest and Q least.
 
     Examples
     --------
     >>> from discreet.release.noise.cells import cell_noise
     >>> figure = percentage([300, 700], cell_noise("geometric", epsilon=1), None, [True, False], [True, True])
     >>> figure.estimate, round(figure.low, 2), round(figure.high, 2)
-    (30.0, 29.6, 30.4)
+    (30.0, 29.79, 30.21)
     """
     cells, coverage = ReleasedCells(reported, noise, status), read_level(level)
     inner, outer = cells.read(part, "part"), cells.read(whole, "whole")
@@ -165,15 +167,16 @@ def percentage(
         raise InvalidInput(
             "the part must lie within the whole: every cell of the part belongs in the whole too.", argument="part"
         )
-    none, each = np.zeros_like(inner), (1 - coverage) / 4
     rest = outer & ~inner
-    low, high = -(_upper(cells, none, inner, each) or 0), _upper(cells, inner, none, each)
-    rest_low, rest_high = -(_upper(cells, none, rest, each) or 0), _upper(cells, rest, none, each)
-    least = Fraction(low, low + rest_high) if rest_high is not None and low > 0 else Fraction(0)
-    most = Fraction(high, high + rest_low) if high is not None and high + rest_low > 0 else Fraction(1)
+    if cells.are_unclamped and inner.any() and rest.any():
+        part_sum, rest_sum = ((cells.sum(mask), int(mask.sum())) for mask in (inner, rest))
+        least, most = share_interval(cells.law, part_sum, rest_sum, 1 - coverage)
+        how = "one test of the part minus a share of the whole"
+    else:
+        least, most = _share_of_enclosed(cells, inner, rest, (1 - coverage) / 4)
+        how = "the totals of the part and of the rest enclosed together; wider than need be"
     reports, whole_report = cells.sum(inner), cells.sum(outer)
     estimate = None if whole_report <= 0 else 100.0 * min(max(reports / whole_report, 0.0), 1.0)
-    how = "the totals of the part and of the rest enclosed together; wider than need be"
     return Combined(
         estimate,
         max(0.0, float_down(100 * least)),
@@ -185,6 +188,50 @@ def percentage(
         int(outer.sum()),
         how,
     )
+
+
+def _share_of_enclosed(cells: ReleasedCells, part: Mask, rest: Mask, each: Fraction) -> tuple[Fraction, Fraction]:
+    """Return the least and the largest share of the part, whose total and that of the rest are enclosed together."""
+    none = np.zeros_like(part)
+    low, high = -(_upper(cells, none, part, each) or 0), _upper(cells, part, none, each)
+    rest_low, rest_high = -(_upper(cells, none, rest, each) or 0), _upper(cells, rest, none, each)
+    least = Fraction(low, low + rest_high) if rest_high is not None and low > 0 else Fraction(0)
+    most = Fraction(high, high + rest_low) if high is not None and high + rest_low > 0 else Fraction(1)
+    return least, most
+
+
+def balance(
+    reported: object, noise: CellNoise, status: object, lower: object, upper: object, share: Fraction, miss: Fraction
+) -> tuple[Fraction, Fraction | None, Fraction | None]:
+    """Return ``(1 - share)`` times a total minus ``share`` times another, with bounds; None for a missing bound.
+
+    Each bound fails with probability at most ``miss``. For unclamped counts, and for a share of 1/2, the bounds
+    are those of the joint law of all counts; otherwise the two totals are enclosed together.
+
+    Examples
+    --------
+    >>> from discreet.release.noise.cells import cell_noise
+    >>> noise = cell_noise("geometric", epsilon=1)
+    >>> one, other, half = [True, False], [False, True], Fraction(1, 2)
+    >>> estimate, low, high = balance([50, 40], noise, None, one, other, half, Fraction(1, 40))
+    >>> str(estimate), float(low), float(high)
+    ('5', 3.0, 7.0)
+    """
+    cells = ReleasedCells(reported, noise, status)
+    plus, minus = cells.read(lower, "lower"), cells.read(upper, "upper")
+    estimate = (1 - share) * cells.sum(plus) - share * cells.sum(minus)
+    if share == Fraction(1, 2):
+        below, above = _upper(cells, minus, plus, miss), _upper(cells, plus, minus, miss)
+        return estimate, None if below is None else -share * below, None if above is None else share * above
+    if cells.are_unclamped:
+        width = balance_width(cells.law, int(plus.sum()), int(minus.sum()), share, 2 * miss)
+        return estimate, estimate - width, estimate + width
+    none, each = np.zeros_like(plus), miss / 2
+    least, most = -(_upper(cells, none, plus, each) or 0), _upper(cells, plus, none, each)
+    rest_least, rest_most = -(_upper(cells, none, minus, each) or 0), _upper(cells, minus, none, each)
+    low = None if rest_most is None else (1 - share) * least - share * rest_most
+    high = None if most is None else (1 - share) * most - share * rest_least
+    return estimate, low, high
 
 
 # ------------------------------------------------------------------------------------------------ the cells
@@ -206,6 +253,18 @@ class ReleasedCells:
         self.empty: Mask = (self.largest == 0) & ~self.bounded
         if self.status is not None:
             self.empty |= self.status == IMPOSSIBLE
+
+    @property
+    def are_unclamped(self) -> bool:
+        """Whether every report is the truth plus noise whose weighted sums have bounds."""
+        unclamped = bool((self.above >= UNCLAMPED_HIGH).all()) and self.below <= UNCLAMPED_LOW
+        return has_weighted_bounds(self.noise.shift_law) and unclamped and not self.bounded.any()
+
+    @property
+    def law(self) -> Law:
+        """The noise of each cell."""
+        assert self.noise.shift_law is not None
+        return self.noise.shift_law
 
     def read(self, chosen: object, what: str) -> Mask:
         """Check a mask of cells; return it without the cells that cannot have anybody in them."""

@@ -11,9 +11,10 @@ from urllib.parse import quote
 
 from ...report import Json
 from ...wording import percent
-from ..bundle.contents import COLUMN_MEANING, table_files
+from ..bundle.contents import COLUMN_MEANING
 from ..bundle.released import Release
 from ..tables.columns import STATUS_MEANING, error_meanings
+from ..tables.csv_text import table_files
 from ..tables.released import ReleasedTable
 from ..tables.typed_columns import Column
 
@@ -39,6 +40,10 @@ def data_files(metadata: str, tables: int) -> list[str]:
     return [base + name.removeprefix("counts") for name in table_files(tables)]
 
 
+#: Statements of the curator that Dublin Core has under the same name.
+_DUBLIN_CORE = ("publisher", "source")
+
+
 def csvw_metadata(release: Release, files: Sequence[str] | None = None) -> dict[str, Json]:
     """Return the metadata of all tables of a release; ``files`` are the CSV files, by default named as in a bundle."""
     files = table_files(len(release.tables)) if files is None else files
@@ -47,6 +52,7 @@ def csvw_metadata(release: Release, files: Sequence[str] | None = None) -> dict[
         "@type": "TableGroup",
         "dc:title": release.title,
         "dc:description": " ".join(release.guarantee),
+        **{f"dc:{name}": text for name, text in release.plan.publication.to_json().items() if name in _DUBLIN_CORE},
         "dc:date": str(release.ledger["time"]),
         "dialect": {"@type": "Dialect", "encoding": "utf-8", "header": True, "delimiter": ",", "doubleQuote": True},
         "tables": [

@@ -9,16 +9,17 @@ from pathlib import Path
 
 from ...errors import InvalidInput
 from ...strict_json import read_json
-from ..bundle.contents import CHECKSUM_FILE, MALFORMED
+from ..bundle.contents import MALFORMED
 from ..bundle.frames import to_arrow
 from ..bundle.released import Release
 from .csvw import ENDING, csvw_metadata, data_files
 from .excel import write_excel
 from .registry import registry_record, yaml_text
+from .target import refuse_folder_of
 
 #: Ending of a file's name -> the content of such a file.
 FORMS = {
-    ".xlsx": "an Excel workbook: a sheet for each table, and one with the guarantee (extra excel)",
+    ".xlsx": "an Excel workbook: the table to read, all data, and the guarantee (extra excel)",
     ".parquet": "one table as Parquet (extra frames)",
     ENDING: "the metadata of the CSV files (W3C CSVW), and copies of these beside it, named after it",
     ".yaml": "a record for the public registry of deployments of differential privacy",
@@ -54,12 +55,7 @@ def export(release: Release, path: str | Path, *, table: int = 0) -> list[Path]:
     """
     file = Path(path)
     write = _writer(file)
-    if not file.parent.is_dir():
-        raise InvalidInput(f"there is no folder {file.parent} to write {file.name} to.", "Make it first.")
-    if (file.parent / CHECKSUM_FILE).exists():
-        raise InvalidInput(
-            f"{file.parent} is a bundle, which no longer holds if a file is added.", "Choose another folder."
-        )
+    refuse_folder_of(file)
     try:
         return write(release, file, table)
     except OSError as problem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +31,13 @@ _TEXT_FORMS = {
 }
 
 
-def declare_groups(drafts: Sequence[Draft], request: ReleaseRequest) -> None:
-    """Set the groups of each question, from its domain, its list of groups or its bands."""
+def declare_groups(
+    drafts: Sequence[Draft], request: ReleaseRequest, declaring: Callable[[str], str] | None = None
+) -> None:
+    """Set the groups of each question, from its domain, its list of groups or its bands.
+
+    ``declaring`` is the advice on how to declare a column, where there is another way than ``domain=``.
+    """
     domain, groups, zeros = request.domain, request.groups, request.zeros
     for draft in drafts:
         draft.refuse_domain()
@@ -47,19 +52,22 @@ def declare_groups(drafts: Sequence[Draft], request: ReleaseRequest) -> None:
         )
     _refuse_unused(domain, groups, {column for draft in drafts for column in draft.declared_columns})
     for draft in drafts:
-        draft.groups = _groups_of(draft, domain, groups)
+        draft.groups = _groups_of(draft, domain, groups, declaring)
         if zeros is not None:
             draft.groups = declared.with_zeros(draft.groups, zeros)
         draft.refuse_groups()
 
 
-def _groups_of(draft: Draft, domain: Domain | None, groups: Rows) -> Groups:
+def _groups_of(draft: Draft, domain: Domain | None, groups: Rows, declaring: Callable[[str], str] | None) -> Groups:
     by = draft.declared_columns
     if not by:
         return declared.TOTAL
     if groups is not None:
         return declared.read_groups(groups, by) if isinstance(groups, str | Path) else declared.groups_from(groups, by)
     others = [column for column in by if column not in draft.bands]
+    missing = [column for column in others if not _is_among(column, set(_domain_columns(domain)))]
+    if missing and declaring is not None:
+        raise InvalidInput(f"the groups of {missing[0]!r} are not declared.", declaring(missing[0]), argument="domain")
     if others and domain is None:
         raise InvalidInput(
             f"declare the groups of {', '.join(others)}: {arg('domain', [f'{others[0]}=1..6'])} or "
@@ -81,6 +89,13 @@ def _is_among(name: object, columns: Collection[str]) -> bool:
     return name in columns or str(name).casefold() in {column.casefold() for column in columns}
 
 
+def _domain_columns(domain: Domain | None) -> list[str]:
+    """Return the columns that a domain is given for."""
+    if domain is None:
+        return []
+    return list(domain) if isinstance(domain, Mapping) else [declared.domain_column(text) for text in domain]
+
+
 def _refuse_unused(domain: Domain | None, groups: Rows, columns: set[str]) -> None:
     if groups is not None and not columns:
         raise InvalidInput(
@@ -88,8 +103,7 @@ def _refuse_unused(domain: Domain | None, groups: Rows, columns: set[str]) -> No
         )
     if domain is None:
         return
-    names = list(domain) if isinstance(domain, Mapping) else [declared.domain_column(text) for text in domain]
-    for name in names:
+    for name in _domain_columns(domain):
         if not _is_among(name, columns):
             raise InvalidInput(
                 f"a domain is declared for {name!r}, which no question groups by "

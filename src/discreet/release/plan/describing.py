@@ -10,7 +10,7 @@ from ...explanation import Explanation, explain, fold
 from ...ledger.budget import Cost, exact_text, short
 from ...privacy.certificate import Certificate
 from ...privacy.relations import RELATIONS
-from ...report import Fact, Prose, Report, Section, Table, Terms
+from ...report import Fact, Prose, Report, Section, Terms, TextTable
 from ...unit import Unit
 from ...wording import listed, noun, percent
 
@@ -196,7 +196,7 @@ def beliefs(plan: Plan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 def learning(plan: Plan) -> list[Section]:
     """Return the section on what a reader can learn, for pages; nothing where no bound holds."""
     headings, rows = beliefs(plan)
-    table = Table(headings, tuple(rows), numbers=tuple(range(len(headings))), compact=True)
+    table = TextTable(headings, tuple(rows), numbers=tuple(range(len(headings))), compact=True)
     return [Section(f"What a reader can learn about one {plan.protection.who.one}", (table,), "pages")] if rows else []
 
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
-from ...errors import InvalidInput, Writer, WrongType, named, write_mentions
+from ...errors import DiscreetError, InvalidInput, InWords, Writer, WrongType, arg, named, write_mentions
 from ...exact.integers import is_integer
 from ...exact.rationals import Number, as_fraction
+from ...lists import is_list, read_list
 from ...mechanism import Mechanism
+from ...privacy.relations import RELATIONS
 from ...ptables.table import PTable
+from ...questions.question import QuantileRequest
 from ...report import Json
+from ...wording import find_name
+from ..levels.quantiles import read_share
 from ..noise.cells import cell_mechanism
 
 
@@ -70,13 +76,13 @@ LOCATIONS: dict[str, FieldWords] = {
         "The table: .csv, .tsv (.gz), .parquet or .duckdb, or the address of a database. Its name is the file's stem. "
         "Required, unless a dataset or a request file says it.",
         TEXT | {"description": "The table: a file, or the address of a database without a password."},
-        "The table, relative to this file, or the address of a database. A password never stands here.",
+        "The table, relative to this file, or the address of a database. It never contains a password.",
     ),
     "ledger": FieldWords(
         "Ledger that pays",
         "The ledger that pays; made by: discreet ledger init.",
         TEXT,
-        "The budget that pays.",
+        "The ledger that pays.",
     ),
     "out": FieldWords(
         "Name of the bundle", "The folder to write the bundle into.", TEXT, "The folder that the bundle is written to."
@@ -89,10 +95,22 @@ LOCATIONS: dict[str, FieldWords] = {
 
 def read_questions(questions: str | Sequence[str]) -> tuple[str, ...]:
     """Read one SQL text or several as a tuple."""
-    texts = [questions] if isinstance(questions, str) else list(questions)
+    texts = [questions] if isinstance(questions, str) else read_list(questions, "questions", "questions")
     if not texts or not all(isinstance(text, str) for text in texts):
         raise InvalidInput("give the question as SQL text, or a list of several.", argument="questions")
     return tuple(texts)
+
+
+def read_split(split: Sequence[Number]) -> tuple[Number, ...]:
+    """Read the parts of a split."""
+    return tuple(read_list(split, "split", "numbers"))
+
+
+def read_declared(name: str, declared: object) -> object:
+    """Refuse what is neither a mapping by column, nor a text or a list of texts or rows; return it as it is."""
+    if not isinstance(declared, Mapping | str | Path) and not is_list(declared):
+        read_list(declared, name, "texts such as 'site=1..6'" if name == "domain" else "rows")
+    return declared
 
 
 def read_totals(totals: object) -> tuple[str, ...]:
@@ -148,3 +166,52 @@ def read_edition(edition: object) -> str:
             f"{named('edition')} is a short name for the state of the data, of printable characters: 2026-11."
         )
     return edition
+
+
+def read_quantiles(texts: object) -> tuple[QuantileRequest, ...]:
+    """Read quantiles from texts, ``"age:0.5"`` or a list of them, or from pairs; without a share it is the median.
+
+    >>> read_quantiles(["age:0.25", ("age", "1/2"), "income"])
+    (('age', Fraction(1, 4)), ('age', Fraction(1, 2)), ('income', Fraction(1, 2)))
+    """
+    items = [texts] if isinstance(texts, str) else texts
+    if not isinstance(items, Sequence):
+        raise InvalidInput.must_be("quantile", "a column and a share, such as age:0.5", texts)
+    return tuple(dict.fromkeys(_read_quantile(one) for one in items))
+
+
+def _read_quantile(item: object) -> QuantileRequest:
+    """Read one quantile, a text or a pair."""
+    column, share = item.rpartition(":")[::2] if isinstance(item, str) and ":" in item else (item, "1/2")
+    if isinstance(item, Sequence) and not isinstance(item, str) and len(item) == 2:
+        column, share = item
+    if isinstance(column, str) and column.strip():
+        try:
+            return column.strip(), read_share(share)
+        except DiscreetError:
+            pass
+    raise InvalidInput.must_be("quantile", "a column and a share between 0 and 1, such as age:0.5", item)
+
+
+def read_relation(name: str | None, sizes: object) -> str:
+    """Return the neighbour relation, by default that of the sizes; refuse one that public sizes contradict."""
+    relation = None if not name else find_name(name, RELATIONS, "a neighbour relation", argument="relation")
+    if sizes is not None and relation is not None and RELATIONS[relation].hides_presence:
+        raise InvalidInput(
+            "with public sizes the relation is substitution: the number of units in each group is known, so nobody "
+            "can join or leave unseen.",
+            f"Leave {arg('relation')} out, or {arg('sizes')}",
+        )
+    return relation or ("add-remove" if sizes is None else "substitution")
+
+
+def read_shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]:
+    """Return the part of epsilon of each question, or of each level of a single one; they add up to 1."""
+    if not split:
+        return (Fraction(1, number),) * number
+    parts = [as_fraction(part, "a part of the split") for part in split]
+    if len(parts) != number or min(parts) <= 0:
+        raise InvalidInput.must_be(
+            "split", f"as many positive numbers as there are questions, {number}", InWords(", ".join(map(str, split)))
+        )
+    return tuple(part / sum(parts) for part in parts)

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from operator import is_
 from typing import Any, TypeAlias
 
+from ...datasets.publication import Publication
 from ...errors import InvalidInput
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
 from ...questions.groups import Groups
-from ...questions.question import read_question
+from ...questions.question import QuantileRequest, read_question
 from ...report import Json, Report, Result, stamped
 from ...sources.encodings import ENCODINGS, UTF8
 from ...unit import read_unit_name
+from ..levels.quantiles import read_share
 from ..noise.accuracy import Expected, read_level
 from ..protection import Protection
 from ..tables.kinds import table_from_json
@@ -36,7 +38,7 @@ Request: TypeAlias = Mapping[str, Any]
 FORMAT, VERSION = "discreet request", 1
 
 #: Fields of a request that do not change its answer.
-_NOT_IN_KEY = ("level", "unit_name")
+_NOT_IN_KEY = ("level", "unit_name", "publication", "quantiles")
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,10 @@ class Plan(Result):
         Notes on how the question reads the table's columns; the request does not contain them.
     encoding
         The encoding of the CSV file that is counted.
+    quantiles
+        For each table, the column and the share of each quantile to find in its counts. They cost nothing.
+    publication
+        The curator's title, publisher, source and contact, which change no answer and no key.
 
     Examples
     --------
@@ -79,6 +85,8 @@ class Plan(Result):
     edition: str = ""
     notes: tuple[str, ...] = field(default=(), compare=False)
     encoding: str = UTF8
+    quantiles: tuple[tuple[QuantileRequest, ...], ...] = ()
+    publication: Publication = field(default_factory=Publication)
 
     @property
     def cells(self) -> int:
@@ -112,21 +120,36 @@ class Plan(Result):
             "delta": str(self.cost.delta),
             "level": str(self.level),
             **({} if self.encoding == UTF8 else {"encoding": self.encoding}),
+            **({"publication": self.publication.to_json()} if self.publication != Publication() else {}),
             "tables": [table.to_json() for table in self.tables],
+            **({"quantiles": self._quantiles_json()} if any(self.quantiles) else {}),
         }
+
+    def _quantiles_json(self) -> Json:
+        """Return the quantiles of each table as JSON."""
+        return [[[column, str(share)] for column, share in table] for table in self.quantiles]
+
+    def quantiles_of(self, table: int) -> tuple[QuantileRequest, ...]:
+        """Return the column and the share of each quantile of a table."""
+        return self.quantiles[table] if self.quantiles else ()
 
     @cached_property
     def canonical(self) -> Plan:
-        """The same plan with the groups of every table in their canonical order: what is counted, and recorded."""
+        """The same plan with the groups of every table in their canonical order: what is counted, and recorded.
+
+        It has no quantiles, title, publisher, source or contact: a ledger records questions and answers.
+        """
         tables = tuple(table.canonical for table in self.tables)
-        return self if all(map(is_, tables, self.tables)) else replace(self, tables=tables)
+        if all(map(is_, tables, self.tables)) and self.publication == Publication() and not self.quantiles:
+            return self
+        return replace(self, tables=tables, publication=Publication(), quantiles=())
 
     @property
     def key(self) -> str:
         """The digest of the canonical request: the same question has the same key, and the data has no influence on it.
 
-        A question stays the same in another order of its groups, at another coverage (which needs no new noise), and
-        with another name of the unit.
+        A question stays the same in another order of its groups, at another coverage or with other quantiles (which
+        need no new noise), and with another name of the unit, title, publisher, source or contact.
         """
         return self.canonical.declared_key
 
@@ -213,6 +236,8 @@ def plan_from_request(request: Request) -> Plan:
         When this is not a request, or the noise does not have the epsilon and delta that the request states.
     """
     plan = _plan_from_request(request)
+    if "publication" in request:
+        plan = replace(plan, publication=Publication.from_json(request["publication"]))
     if "encoding" not in request:
         return plan
     if (encoding := request["encoding"]) not in ENCODINGS or encoding == UTF8:
@@ -248,6 +273,23 @@ def _plan_from_request(request: Request) -> Plan:
     epsilon, delta = as_fraction(request["epsilon"]), as_fraction(request["delta"])
     cost = tables[0].price(tables, protection, epsilon, delta)
     plan = Plan(request["dataset"], protection, tuple(tables), cost, read_level(request["level"]), request["edition"])
+    if "quantiles" in request:
+        plan = replace(plan, quantiles=_read_quantiles(request["quantiles"], plan))
     if cost.delta != delta:
         plan = replace(plan, cost=replace(cost, delta=delta))
     return plan
+
+
+def _read_quantiles(
+    entries: Sequence[Sequence[tuple[str, str]]], plan: Plan
+) -> tuple[tuple[QuantileRequest, ...], ...]:
+    """Read the quantiles of the tables of a request; refuse columns that have none."""
+    quantiles = tuple(tuple((column, read_share(share)) for column, share in table) for table in entries)
+    if len(quantiles) != len(plan.tables) or not any(quantiles):
+        raise InvalidInput("the quantiles of this request are not those of its tables.", argument="request")
+    for table, requests in zip(plan.tables, quantiles, strict=True):
+        numeric = {name for name, kind in zip(table.groups.columns, table.groups.kinds, strict=True) if kind != "text"}
+        complete = not table.stands_alone and table.suppress_below is None
+        if any(column not in numeric for column, _ in requests) or (requests and not complete):
+            raise InvalidInput("this request has a quantile of a column without one.", argument="request")
+    return quantiles

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Unpack
 
 from ...addresses import Address, read_address
+from ...datasets.publication import Publication
 from ...engines.base import ROW
 from ...engines.sources import Data, Source, open_source
 from ...errors import InvalidInput, InWords, arg
@@ -24,6 +25,7 @@ from .banding import banded_notes, declare_bands
 from .declaring import blank_notes, contribution_bound, declare_groups, declared_sizes, refuse_unmatchable_values
 from .noise_request import NoiseRequest
 from .plan import Plan
+from .quantile_planning import add_quantiles, quantiles_of, refuse_without_bands, request_for_quantiles
 from .request import ReleaseRequest, RequestFields, read_request
 
 #: Maximum number of cells in a release; more are a mistake in a domain.
@@ -63,11 +65,27 @@ def plan_release(
     return plan_request(read_request(questions, **fields), data)
 
 
-def plan_request(request: ReleaseRequest, data: Data, questions: Sequence[Question] = ()) -> Plan:
-    """Plan a request for this data. ``questions`` are those of the request, if the caller has read them already."""
+def plan_request(
+    request: ReleaseRequest,
+    data: Data,
+    questions: Sequence[Question] = (),
+    declaring: Callable[[str], str] | None = None,
+) -> Plan:
+    """Plan a request for this data.
+
+    Parameters
+    ----------
+    request, data
+        What is asked of what.
+    questions
+        Those of the request, if the caller has read them already.
+    declaring
+        The advice on how to declare a column that is not declared; by default ``domain=``.
+    """
     refuse_misfits(request)
     source = _existing_source(data, request.dataset)
-    parsed = list(questions) or [read_question(sql, unit=request.unit) for sql in request.questions]
+    parsed = list(questions) or read_questions(request)
+    request = request_for_quantiles(request, parsed)
     drafts = [draft_of(request, question) for question in parsed]
     for draft in drafts:
         if source is not None:
@@ -81,7 +99,8 @@ def plan_request(request: ReleaseRequest, data: Data, questions: Sequence[Questi
     for draft in drafts:
         draft.inspect_columns(source)
     declare_bands(drafts, request.bands)
-    declare_groups(drafts, request)
+    refuse_without_bands(drafts, request.domain)
+    declare_groups(drafts, request, declaring)
     most = contribution_bound(request.max_groups, Unit(unit, request.unit_name), drafts)
     protection = Protection(unit, request.relation, most, request.unit_name)
     notes = _notes(request, drafts, protection, source)
@@ -102,7 +121,14 @@ def plan_request(request: ReleaseRequest, data: Data, questions: Sequence[Questi
     return Plan(
         _account(request, data, source),
         protection, tuple(tables), cost, request.level, request.edition, tuple(dict.fromkeys(notes)),
+        quantiles=tuple(map(quantiles_of, drafts)),
+        publication=Publication(request.title, request.publisher, request.source, request.contact),
     )  # fmt: skip
+
+
+def read_questions(request: ReleaseRequest) -> list[Question]:
+    """Return the questions of a request, with its quantiles."""
+    return add_quantiles([read_question(sql, unit=request.unit) for sql in request.questions], request.quantile)
 
 
 def _refuse_stray_split(request: ReleaseRequest, drafts: Sequence[Draft]) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeAlias, TypedDict, Unpack
 
-from ...errors import InvalidInput, InWords, WrongType, arg
-from ...exact.rationals import Number, as_fraction, read_epsilon
+from ...datasets.publication import LABELS, read_publication_text
+from ...errors import InvalidInput, WrongType, arg
+from ...exact.rationals import Number, read_epsilon
 from ...losses import Loss
 from ...mechanism import Mechanism
 from ...optimise.families import FAMILIES
-from ...privacy.relations import RELATIONS
 from ...ptables.table import PTable
+from ...questions.question import QuantileRequest
 from ...unit import read_unit_name
 from ...wording import find_name
 from ..noise.accuracy import read_level
@@ -30,10 +32,15 @@ from .fields import (
     FieldWords,
     field_words,
     read_columns,
+    read_declared,
     read_delta,
     read_edition,
     read_mechanism,
+    read_quantiles,
     read_questions,
+    read_relation,
+    read_shares,
+    read_split,
     read_suppression,
     read_totals,
 )
@@ -69,9 +76,14 @@ class RequestFields(TypedDict, total=False):
     groups: Rows
     zeros: Rows
     totals: str | Sequence[str] | None
+    quantile: str | Sequence[str | QuantileRequest]
     bands: Domain | None
     discover: str | Sequence[str] | None
     one_row_each: bool
+    title: str
+    publisher: str
+    source: str
+    contact: str
     domain: Domain | None
 
 
@@ -135,6 +147,10 @@ class ReleaseRequest:
     totals
         Columns to publish totals over as well, in every combination: ``["sex"]``, or ``"all"``. Like ROLLUP and CUBE in
         the question: contributions are bounded once, and all counts are combined so that they add up.
+    quantile
+        Quantiles to find in the counts, ``"age:0.5"`` for the median of age, or a list of them. The question then
+        counts by that column too, in its bands, each unit in one group, and by default without clamping. Medians cost
+        nothing beyond the counts.
     split
         For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default. For one question
         with totals: the parts of its levels, the finest first; by default chosen for a small largest error.
@@ -144,6 +160,11 @@ class ReleaseRequest:
         The coverage of the intervals, for any true counts.
     edition
         Your name for the state of the data. The same question for the same edition has one answer.
+    title, publisher
+        Your statements for readers, published as such. They are no part of the question: the same question with another
+        title has the same answer and costs nothing.
+    source, contact
+        Further statements: where the data comes from, and whom to ask.
     dataset
         The data set that these people belong to, where the file has another name, such as next quarter's: the same
         people have one budget. It needs an ``edition``, so that no file gets the recorded answer of another. A table in
@@ -169,7 +190,7 @@ class ReleaseRequest:
                 "description": "SQL: one question, or several that share epsilon.",
                 "anyOf": [TEXT, TEXTS | {"minItems": 1}],
             },
-            "What is asked.",
+            "The questions, in SQL.",
         )
     )
     dataset: str | None = field(
@@ -183,7 +204,7 @@ class ReleaseRequest:
                 "description": "A dataset file (.toml), relative to the request file, which declares the data, the "
                 "unit and the ledger. Or the data set whose people these are, where the file has another name."
             },
-            "Whose people these are, and the state of their data.",
+            "The data set: the file that declares it, or its name.",
         ),
     )
     edition: str = field(
@@ -195,7 +216,7 @@ class ReleaseRequest:
             "Whose data is protected: row, or the column that names the person. Required, unless a dataset or a "
             "request file says it.",
             TEXT | {"description": "row, or the column that names the person."},
-            "Whose data is protected: a column that tells them apart, or row.",
+            "Whose data is protected: the column that names them, or row.",
         )
     )
     unit_name: str | None = field(
@@ -213,7 +234,7 @@ class ReleaseRequest:
             "Groups per person",
             "In how many groups one person is counted at most. Required with a unit that is a person.",
             WHOLE,
-            "In how many groups one of them is counted at most.",
+            "Maximum number of groups in which one of them is counted.",
         ),
     )
     relation: str = field(
@@ -326,6 +347,16 @@ class ReleaseRequest:
             "Columns to publish totals over as well.",
         ),
     )
+    quantile: tuple[QuantileRequest, ...] = field(
+        default=(),
+        metadata=field_words(
+            "Medians and quantiles",
+            "A quantile to find in the counts: age:0.5 is the median of age. It needs the bands of its column, and "
+            "costs nothing beyond the counts.",
+            NAMES,
+            "Medians and other quantiles to find in the counts.",
+        ),
+    )
     bands: Domain | None = field(
         default=None,
         metadata=field_words(
@@ -353,6 +384,22 @@ class ReleaseRequest:
             {"type": "boolean"},
         ),
     )
+    title: str = field(
+        default="",
+        metadata=field_words(
+            "Title",
+            "The title of the published page; by default what is counted.",
+            TEXT,
+            "Statements for readers; they change no count and cost nothing.",
+        ),
+    )
+    publisher: str = field(default="", metadata=field_words("Publisher", "Who publishes, as readers see it.", TEXT))
+    source: str = field(
+        default="", metadata=field_words("Source", "Where the data comes from, such as a survey or a register.", TEXT)
+    )
+    contact: str = field(
+        default="", metadata=field_words("Contact", "Whom readers can ask: a name, an address, a page.", TEXT)
+    )
     domain: Domain | None = field(
         default=None,
         metadata=field_words(
@@ -366,10 +413,10 @@ class ReleaseRequest:
     def __post_init__(self) -> None:
         for name, read in _READERS.items():
             value = getattr(self, name)
-            if value is not None or name == "discover":
+            if value is not None or name in ("discover", "questions", "quantile"):
                 object.__setattr__(self, name, read(value))
-        object.__setattr__(self, "relation", _relation(self.relation, self.sizes))
-        object.__setattr__(self, "split", _shares(self.split, self._parts))
+        object.__setattr__(self, "relation", read_relation(self.relation, self.sizes))
+        object.__setattr__(self, "split", read_shares(self.split, self._parts))
         if self.designed and (self.mechanism != "geometric" or self.error is not None):
             raise InvalidInput(
                 f"{arg('properties')} and {arg('loss')} ask for a design, which is made for an epsilon and a bound "
@@ -427,32 +474,13 @@ def read_request(questions: str | Sequence[str] | ReleaseRequest, **fields: Unpa
     return ReleaseRequest(questions=questions, **fields)  # type: ignore[arg-type]  # they are read when it is made
 
 
-def _relation(name: str | None, sizes: object) -> str:
-    relation = None if not name else find_name(name, RELATIONS, "a neighbour relation", argument="relation")
-    if sizes is not None and relation is not None and RELATIONS[relation].hides_presence:
-        raise InvalidInput(
-            "with public sizes the relation is substitution: the number of units in each group is known, so nobody "
-            "can join or leave unseen.",
-            f"Leave {arg('relation')} out, or {arg('sizes')}",
-        )
-    return relation or ("add-remove" if sizes is None else "substitution")
-
-
-def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]:
-    """Return the part of epsilon of each question, or of each level of a single one; they add up to 1."""
-    if not split:
-        return (Fraction(1, number),) * number
-    parts = [as_fraction(part, "a part of the split") for part in split]
-    if len(parts) != number or min(parts) <= 0:
-        raise InvalidInput.must_be(
-            "split", f"as many positive numbers as there are questions, {number}", InWords(", ".join(map(str, split)))
-        )
-    return tuple(part / sum(parts) for part in parts)
-
-
 #: Fields -> how a request reads their values when it is made.
 _READERS: dict[str, Callable[[Any], Any]] = {
     "questions": read_questions,
+    "domain": partial(read_declared, "domain"),
+    "groups": partial(read_declared, "groups"),
+    "zeros": partial(read_declared, "zeros"),
+    "split": read_split,
     "unit_name": read_unit_name,
     "discover": read_columns,
     "epsilon": read_epsilon,
@@ -460,7 +488,9 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "mechanism": read_mechanism,
     "counts": lambda name: find_name(name, OUTPUTS, "a form of counts", argument="counts"),
     "totals": read_totals,
+    "quantile": lambda texts: read_quantiles(texts or ()),
     "suppress_below": read_suppression,
     "level": read_level,
     "edition": read_edition,
+    **{name: partial(read_publication_text, name=name) for name in LABELS},
 }

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,9 +23,10 @@ from ...datasets.declaration import FIXED, fixed_field_error
 from ...datasets.finding import is_declaration
 from ...datasets.locations import refuse_password, relative_location, relative_path, resolve_location
 from ...datasets.toml_domains import read_toml_domain, toml_domain
-from ...errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, named
+from ...errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, named, warn_renamed
 from ...exact.rationals import as_fraction
 from ...files import load
+from ...lists import read_list
 from ...mechanism import Mechanism
 from ...ptables.reading import read_ptable
 from ...ptables.table import PTable
@@ -115,7 +115,7 @@ class RequestFile(Result):
     @property
     def places(self) -> dict[str, str]:
         """Deprecated name of :attr:`locations`."""
-        warnings.warn("places is now locations; the next version removes places.", DeprecationWarning, stacklevel=2)
+        warn_renamed("places", "locations")
         return self.locations
 
     def to_json(self) -> dict[str, Json]:
@@ -294,7 +294,7 @@ def write_request(
     ...     file, "SELECT COUNT(*) FROM visits", data="visits.csv", unit="person", epsilon="0.5",
     ... )
     >>> print(*file.read_text().splitlines()[-5:], sep="\\n")
-    # Whose data is protected: a column that tells them apart, or row.
+    # Whose data is protected: the column that names them, or row.
     unit = "person"
     <BLANKLINE>
     # The privacy of the whole release, per unit; or the error that is allowed.
@@ -316,7 +316,7 @@ def write_request(
 
 def request_text(file: Path, questions: str | Sequence[str], fields: Mapping[str, Any]) -> str:
     """Return the text of a request file at this path, without the fields that are None."""
-    texts = [questions] if isinstance(questions, str) else list(questions)
+    texts = [questions] if isinstance(questions, str) else read_list(questions, "questions", "questions")
     content: dict[str, Json] = {**STAMP, "questions": texts[0] if len(texts) == 1 else texts}
     for name, value in fields.items():
         if value is not None:

@@ -38,7 +38,7 @@ class Aligned(ABC):
     order: IntArray
 
     @abstractmethod
-    def changes(self, later: Aligned, coverage: Fraction) -> Changes:
+    def changes(self, later: Aligned, coverage: Fraction, *, growth: bool = True) -> Changes:
         """Return the changes from this edition to a later one, with intervals that each have this coverage."""
 
     @property
@@ -57,9 +57,9 @@ class AlignedCells(Aligned):
 
     cells: ReleasedCells
 
-    def changes(self, later: Aligned, coverage: Fraction) -> Changes:
+    def changes(self, later: Aligned, coverage: Fraction, *, growth: bool = True) -> Changes:
         assert isinstance(later, AlignedCells)
-        return changes(self.cells, later.cells, coverage)
+        return changes(self.cells, later.cells, coverage, growth=growth)
 
     @property
     def totaled_measures(self) -> tuple[str, ...]:
@@ -75,10 +75,10 @@ class AlignedCells(Aligned):
 class AlignedLevels(Aligned):
     """A table with totals: its counts are combined over levels and have intervals of their own."""
 
-    def changes(self, later: Aligned, coverage: Fraction) -> Changes:
+    def changes(self, later: Aligned, coverage: Fraction, *, growth: bool = True) -> Changes:
         assert isinstance(later, AlignedLevels)
         each = (1 + coverage) / 2  # so that both intervals hold together
-        return enclosed_changes(self._enclosed(each), later._enclosed(each))
+        return enclosed_changes(self._enclosed(each), later._enclosed(each), growth=growth)
 
     def _enclosed(self, coverage: Fraction) -> EnclosedCounts:
         """Return the counts with intervals of this coverage."""

@@ -88,4 +88,5 @@ def error_meanings(columns: Iterable[ErrorColumn], unit: str) -> dict[str, str]:
 
 
 #: Version of the layout of bundles. Version 1 has no edition in the tables; version 3 states the template of the page.
-LAYOUT = 3
+#: Version 4 states the total budget of the ledger, and the curator's title, publisher, source and contact.
+LAYOUT = 4

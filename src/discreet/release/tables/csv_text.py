@@ -70,3 +70,13 @@ def distinct_rows(columns: Sequence[Array]) -> tuple[IntArray, IntArray]:
             _, codes = np.unique(column, return_inverse=True)
             _, first, which = np.unique(which * (codes.max() + 1) + codes, return_index=True, return_inverse=True)
     return first, which
+
+
+def table_files(number: int) -> list[str]:
+    """Return the names of the CSV files of this number of tables."""
+    return ["counts.csv"] if number == 1 else [f"counts_{k}.csv" for k in range(1, number + 1)]
+
+
+def rounded_file(name: str) -> str:
+    """Return the name of the file of rounded counts of the table with this file."""
+    return f"{name.removesuffix('.csv')}_rounded.csv"

@@ -256,6 +256,8 @@ class DiscoveredDraft(Draft):
 
     discovery: Discovery = field(init=False)
 
+    counts_every_group: ClassVar[bool] = False
+
     def refuse_misfits(self) -> None:
         if self.question.levels:
             refuse_with_totals(self.request)

@@ -70,6 +70,9 @@ class Draft:
     #: True if the split of a request may list the parts of its levels.
     has_levels: ClassVar[bool] = False
 
+    #: False if small groups are left out, so that no quantile can be found in the counts.
+    counts_every_group: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         self.question = self.base = self.original.plain
 

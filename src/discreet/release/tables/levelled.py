@@ -31,8 +31,9 @@ from ..noise.accuracy import Expected
 from ..noise.cells import CellNoise, takes_sigma2
 from ..protection import Change, Protection
 from .columns import IMPOSSIBLE, NORMAL
+from .csv_text import rounded_file
 from .draft import CellRequest
-from .levelled_counts import LevelledTable, rounded_file
+from .levelled_counts import LevelledTable
 from .plain import PlainDraft, PlainTablePlan
 from .reading import Refuted, read_lines
 from .released import ReleasedTable

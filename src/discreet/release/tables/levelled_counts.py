@@ -25,13 +25,13 @@ from ...questions.levels import grouping_number
 from ...wording import listed, percent
 from ..levels.combining import MAX_ROUNDING_ERROR, LevelCombination
 from ..levels.quantiles import Balance
-from ..levels.rounding import rounded_leaves
+from ..levels.rounding import has_adjacent_rounding, rounded_leaves
 from ..noise.margins import Combined
 from ..noise.weighted import chernoff, half_width, law_variance
 from .aligned import Aligned, AlignedLevels
 from .columns import IMPOSSIBLE, ErrorColumn
-from .csv_text import csv_decimals, csv_integers, csv_label
-from .released import ReleasedTable
+from .csv_text import csv_decimals, csv_integers, csv_label, rounded_file
+from .released import ReleasedTable, Row
 from .typed_columns import Column, error_type, group_column
 
 if TYPE_CHECKING:
@@ -51,11 +51,20 @@ LEVEL_ERROR_COLUMNS = (
     ErrorColumn("measured", "measured", "the noisy count as it was drawn, before all levels were combined"),
 )  # fmt: skip
 
+#: Heading of the rounded counts.
+ROUNDED_COLUMN = "rounded_count"
+
 #: Meaning of the rounded counts.
 ROUNDED_MEANING = (
     "the counts made whole and not negative so that they still add up: each next to the count itself, unless negative "
     "counts were raised to 0 or more than two totals overlap. They are biased, small counts upwards: work with the "
     "counts of the table itself"
+)
+
+#: Meaning of the column ``count``.
+COMBINED_MEANING = (
+    "the noisy count; in a table with totals the unrounded combined count, for programs: all measurements combined by "
+    "least squares"
 )
 
 #: Meaning of the column ``grouping``.
@@ -72,7 +81,7 @@ class LevelledTable(ReleasedTable):
     plan: LevelledTablePlan
 
     rank: ClassVar[int] = 1
-    extra_meanings: ClassVar[Mapping[str, str]] = {"grouping": GROUPING_MEANING}
+    extra_meanings: ClassVar[Mapping[str, str]] = {"grouping": GROUPING_MEANING, "count": COMBINED_MEANING}
 
     @property
     def columns(self) -> tuple[ErrorColumn, ...]:
@@ -172,14 +181,19 @@ class LevelledTable(ReleasedTable):
 
         A column that is summed over reads "Total"; ``grouping`` distinguishes it from an equal value of the data.
         """
-        return self._level_rows(range(len(self.measured)), most)
+        return self._level_rows(range(len(self.measured)), most, self.combined, self.unit)
 
-    def _level_rows(self, levels: range, most: int | None) -> list[dict[str, Any]]:
-        """Return the rows of these levels, at most this many."""
+    def rows_for_people(self, most: int | None = None) -> list[Row]:
+        return self._level_rows(range(len(self.measured)), most, self.rounded, 1)
+
+    def _level_rows(
+        self, levels: range, most: int | None, figures: tuple[Array, ...], unit: int
+    ) -> list[dict[str, Any]]:
+        """Return the rows of these levels, at most this many, with the counts ``figures`` in units of ``1/unit``."""
         shape, many = self.combination.shape, len(self.measures)
         size = self.counts.size if most is None else min(most, self.counts.size)
         flags = self.flags.tolist()
-        counts = np.concatenate([one.reshape(-1) for one in self.combined])[self.order]
+        counts = np.concatenate([one.reshape(-1) for one in figures])[self.order]
         position = 0
         rows: list[dict[str, Any]] = []
         for level in reversed(range(len(self.measured))):
@@ -195,7 +209,7 @@ class LevelledTable(ReleasedTable):
                     if many > 1:
                         row["measure"] = measure
                     row |= {
-                        "count": _int_or_float(Fraction(int(counts[position]), self.unit)),
+                        "count": _int_or_float(Fraction(int(counts[position]), unit)),
                         "status": flags[position],
                     }
                     row |= {name: values[position].item() for name, values in self.errors.items()}
@@ -209,7 +223,7 @@ class LevelledTable(ReleasedTable):
     def chart_data(self) -> dict[str, Any]:
         """The data for a chart of the finest level, without totals."""
         leaves = self.measured[0].size
-        rows = self._level_rows(range(1), MAX_DRAWN_CELLS)
+        rows = self._level_rows(range(1), MAX_DRAWN_CELLS, self.rounded, 1)
         cut = (f"The first {len(rows):,} of {leaves:,} groups.",) if len(rows) < leaves else ()
         return {"rows": rows, "by": self.by, "title": self.title, "sentences": cut, "level": percent(self.level, 6)}
 
@@ -323,7 +337,7 @@ class LevelledTable(ReleasedTable):
         counts = np.concatenate([one.reshape(-1) for one in self.rounded])[self.order]
         headings = self.headings[: self.headings.index("count")]
         lines = map(",".join, zip(self.cell_names(), map(str, counts.tolist()), strict=True))
-        return "\n".join([",".join([*map(csv_label, headings), "rounded_count"]), *lines]) + "\n"
+        return "\n".join([",".join([*map(csv_label, headings), ROUNDED_COLUMN]), *lines]) + "\n"
 
     def cell_names(self) -> list[str]:
         """Return each line up to the count: edition, grouping, values, measure."""
@@ -354,6 +368,12 @@ class LevelledTable(ReleasedTable):
         columns.append(Column("status", "text", [row["status"] for row in rows]))
         return columns + [Column(one.name, error_type(one), [row[one.name] for row in rows]) for one in self.columns]
 
+    def columns_with_rounded(self) -> list[Column]:
+        columns = self.typed_columns()
+        at = [column.name for column in columns].index("count")
+        counts = np.concatenate([one.reshape(-1) for one in self.rounded])[self.order]
+        return [*columns[:at], Column(ROUNDED_COLUMN, "integer", counts.tolist()), *columns[at:]]
+
     def aligned(self, first: ReleasedTable) -> Aligned:
         rows = self.rows()
         at = {tuple(row[key] for key in self.keys): k for k, row in enumerate(rows)}
@@ -366,9 +386,22 @@ class LevelledTable(ReleasedTable):
     def counts_in_words(self, bounded: str, negative: bool) -> str:
         return (
             f"Every group and every total was counted with random noise of its own{bounded}. The counts combine all of "
-            "these by least squares, so that they add up. Here they are shown rounded; the CSV files have all digits. "
-            "A negative count, or one that is not whole, comes from this and is not a mistake; counts_rounded.csv has "
-            "whole counts that are not negative, with a bias."
+            "these by least squares, so that they add up. People see whole numbers that are not negative and still add "
+            "up, which biases small counts upwards; programs read the unrounded ones. An unrounded count that "
+            "is negative, or not whole, is not a mistake."
+        )
+
+    def rounding_in_words(self, unrounded: str, rounded: str = "") -> str:
+        where = f" ({rounded})" if rounded else ""
+        shown = (
+            f"The counts shown are the combined counts made whole so that they still add up{where}; "
+            f"the unrounded combined counts, with their standard deviations, are data for programs ({unrounded})."
+        )
+        if has_adjacent_rounding(self.combination.shape, self.leaves.size):
+            return shown
+        return (
+            f"{shown} No rounding is next to every total of such a table: each group is rounded, a total is the sum of "
+            "its rounded groups, so it can differ from its combined count, also by more than its interval allows."
         )
 
     @property
@@ -386,14 +419,9 @@ class LevelledTable(ReleasedTable):
         for columns, errors in names:
             parts.append(f"{text_up(float(errors.max()), 3)} {level_in_words(columns, self.groups.columns)}")
         return (
-            f"The counts of all levels add up and are unbiased. The standard deviation of a count is at most "
+            f"The combined counts of all levels add up and are unbiased. Their standard deviation is at most "
             f"{listed(parts)}. This holds whatever the true counts are."
         )
-
-
-def rounded_file(name: str) -> str:
-    """Return the name of the file of rounded counts of the table with this file."""
-    return f"{name.removesuffix('.csv')}_rounded.csv"
 
 
 def level_in_words(columns: tuple[int, ...], names: tuple[str, ...]) -> str:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from operator import add
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,10 @@ from .typed_columns import Column, error_type, group_column
 
 if TYPE_CHECKING:
     from .table import TablePlan
+
+
+#: Heading -> value of one count.
+Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +183,7 @@ class ReleasedTable:
         counts, flags = self.counts.reshape(-1)[:size].tolist(), self.status.reshape(-1)[:size].tolist()
         rows = []
         for k in range(size):
-            row: dict[str, Any] = {name: labels[c][k // many] for c, name in enumerate(self.by)}
+            row: Row = {name: labels[c][k // many] for c, name in enumerate(self.by)}
             if many > 1:
                 row["measure"] = self.measures[k % many]
             visible = flags[k] != SUPPRESSED
@@ -187,6 +191,14 @@ class ReleasedTable:
             row |= {name: values[k] if visible else None for name, values in errors.items()}
             rows.append(row)
         return rows
+
+    def rows_for_people(self, most: int | None = None) -> list[Row]:
+        """Return the rows with the counts that people see: whole numbers."""
+        return self.rows(most)
+
+    def rounding_in_words(self, unrounded: str, rounded: str = "") -> str:
+        """Return a sentence on the counts that people see and the unrounded ones, with their places; empty if equal."""
+        return ""
 
     def select(self, cells: Mapping[str, object] | None) -> BoolArray:
         """Return a mask, in the order of the rows, of the counts in ``{"site": 1, "health": ["good", "poor"]}``.
@@ -260,15 +272,8 @@ class ReleasedTable:
         return find_quantile(column, fraction, ordered, balance, self.level, edges)
 
     def _balance(self, lower: BoolArray, upper: BoolArray, share: Fraction) -> Balance:
-        """Return ``(1 - share)`` times the lower counts minus ``share`` times the upper ones, enclosed together."""
-        coverage = (1 + self.level) / 2
-        below, above = (margins.total(*self.noisy_cells, mask, coverage) for mask in (lower, upper))
-        least, most = (None if one is None else Fraction(one) for one in (below.low, below.high))
-        rest_least, rest_most = (None if one is None else Fraction(one) for one in (above.low, above.high))
-        estimate = (1 - share) * Fraction(below.estimate or 0) - share * Fraction(above.estimate or 0)
-        low = None if rest_most is None else (1 - share) * (least or 0) - share * rest_most
-        high = None if most is None else (1 - share) * most - share * (rest_least or 0)
-        return Balance(estimate, low, high)
+        """Return ``(1 - share)`` times the lower counts minus ``share`` times the upper ones, with bounds."""
+        return Balance(*margins.balance(*self.noisy_cells, lower, upper, share, (1 - self.level) / 2))
 
     @property
     def noisy_cells(self) -> tuple[IntArray, CellNoise, NDArray[np.str_]]:
@@ -278,7 +283,7 @@ class ReleasedTable:
     @property
     def chart_data(self) -> dict[str, Any]:
         """The data for a chart of the counts with their intervals; for a large table, of its first 500 cells."""
-        rows = self.rows(MAX_DRAWN_CELLS)
+        rows = self.rows_for_people(MAX_DRAWN_CELLS)
         cut = (f"The first {len(rows):,} of {self.counts.size:,} cells.",) if len(rows) < self.counts.size else ()
         return {"rows": rows, "by": self.by, "title": self.title, "sentences": cut, "level": percent(self.level, 6)}
 
@@ -351,6 +356,10 @@ class ReleasedTable:
             missing = suppressed | (values == NO_END) if column.rounding is None else suppressed
             columns.append(Column(column.name, error_type(column), _with_none(values, missing)))
         return columns
+
+    def columns_with_rounded(self) -> list[Column]:
+        """Return the typed columns, and the whole counts that people see where they are others."""
+        return self.typed_columns()
 
     # ---------------------------------------------------------------- comparison with other releases
 

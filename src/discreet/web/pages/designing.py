@@ -31,7 +31,7 @@ from ...optimise.families import FAMILIES
 from ...optimise.improve.priors import NAMES as PRIORS
 from ...optimise.improve.priors import named_prior
 from ...properties import PROPERTIES
-from ...report import Depth, Part, Picture, Report, Table, Terms
+from ...report import Depth, Part, Picture, Report, Terms, TextTable
 from ...wording import rounded
 from ..frame.answers import page, piece
 from ..frame.jobs import Jobs, Step
@@ -219,7 +219,7 @@ class DesignPage:
             report = compare(_with_peers(result, fields)).report()
         except DiscreetError as problem:
             return piece("as_it_is.html", content=refusal(problem))
-        tables, terms = _only(Table, report, ("everywhere", "pages")), _only(Terms, report)
+        tables, terms = _only(TextTable, report, ("everywhere", "pages")), _only(Terms, report)
         return piece(
             "design_comparison.html", tables=report_body(tables, "beside"), terms=report_body(terms, "meaning")
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from ..study import Exhibit
+from .asides import draw_remarks, draw_seconds, draw_staircase
 from .choosing import chooser
 from .costs import named_costs, nine_requests
 from .derivability import from_geometric
 from .fair import beside_exponential, beside_geometric
 from .heatmaps import constrained, example_1, small_groups, unconstrained
 from .lattice import implications, table_of_properties
+from .questions import draw_column_privacy, draw_l1_l2, draw_ranges
 from .structure import fair_structure, geometric_structure
 from .theorems import statements
 
@@ -29,4 +31,14 @@ OF_MECHANISMS = (
     Exhibit("derivability", "what can be derived from GM", from_geometric),
     Exhibit("8", "nine requests with weak honesty", nine_requests),
     Exhibit("9", "L0 costs of the named mechanisms", named_costs),
+)
+
+#: What the paper says in passing, and what it leaves open (section VI).
+IN_PASSING = (
+    Exhibit("staircase", "the staircase mechanism and n-ary randomised response", draw_staircase),
+    Exhibit("seconds", "how long designs take", draw_seconds),
+    Exhibit("section-vi", "the concluding remarks", draw_remarks),
+    Exhibit("l1-l2", "the 128 sets of properties under L1 and L2", draw_l1_l2),
+    Exhibit("column-privacy", "privacy along columns", draw_column_privacy),
+    Exhibit("range-queries", "range queries", draw_ranges),
 )

@@ -68,8 +68,8 @@ def beside_geometric(setting: Setting) -> ExhibitResult:
             "the cost of fairness is small", place,
             "The extra cost of fairness is negligible already for moderate n.",
             f"At n = 16 EM costs at most {rounded(100 * moderate)}% more than GM.",
-            judge(moderate < 0.07),
-            "Here, less than 7% counts as negligible.",
+            judge(True, vague=True),
+            "“Negligible” and “moderate” have no number.",
         ),
     )  # fmt: skip
     chart = lines(

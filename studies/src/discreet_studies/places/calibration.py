@@ -13,7 +13,7 @@ from discreet.plots.chart import DARK, QUIET, STROKES, WIDTH, Chart, Spec, finis
 from discreet.utility import probability_of_truth
 from discreet.wording import percent, rounded
 
-from ..claims import Claim, judge
+from ..claims import Basis, Claim, judge
 from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .checkins import PRINTED as PRINTED_NUMBER
@@ -158,7 +158,8 @@ def _claims(
             "The discretized Laplace mechanism is very similar to the geometric mechanism, but not identical.",
             f"At {DISTANCE} m the largest total variation distance between their reports, over true cells, is "
             f"{percent(apart)}.",
-            judge(0 < apart < 0.1),
+            judge(apart > 0, vague=True),
+            "That they are not identical holds; “very similar” has no number.",
         ),
         Claim(
             "calibration: normalised privacy",
@@ -170,6 +171,7 @@ def _claims(
             "The factor that makes up for reports outside the square depends on the true cell and gives some of it "
             "away; at most twice. Reports "
             'moved to the nearest cell (border="remap") keep the nominal epsilon.',
+            Basis.MATHEMATICS,
         ),
     )
 

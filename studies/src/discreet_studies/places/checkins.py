@@ -5,7 +5,7 @@ from __future__ import annotations
 from discreet.plots.maps import in_squares, square_map
 from discreet.wording import rounded
 
-from ..claims import Claim, judge
+from ..claims import Basis, Claim, judge
 from ..study import ExhibitResult, Row, Setting
 from .square import CHOICES, EVENTS, GRID, Square, square
 
@@ -29,7 +29,7 @@ def draw_checkins(setting: Setting) -> ExhibitResult:
         GRID,
         "check-ins",
         "The square of Paris: 30 x 30 cells of 150 m",
-        f"{len(area.cells):,} Gowalla check-ins of {len(area.by_person):,} people. {EVENTS}",
+        f"{len(area.cells):,} {area.source} check-ins of {len(area.by_person):,} people. {EVENTS}",
     )
     return ExhibitResult({"": chart}, {"": table}, _claims(area), CHOICES)
 
@@ -45,6 +45,7 @@ def _claims(area: Square) -> tuple[Claim, ...]:
             f"{GRID.rows} cells of {float(GRID.unit):g} m are {side / 1000:g} km; of {area.in_file:,} check-ins in "
             f"the file {number:,} lie in the square, in {int((area.counts > 0).sum())} of {GRID.size} cells.",
             judge(side == 4500.0 and GRID.size == 900),
+            basis=Basis.MATHEMATICS,
         ),
         Claim(
             "figure 1: 750 check-ins",

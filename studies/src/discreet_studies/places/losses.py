@@ -129,8 +129,8 @@ def _claims(losses: Losses, as_printed: Losses, paths: Mapping[str, Mapping[int,
             _PLACE,
             "The geometric and the discretized Laplace mechanism have similar utility.",
             f"The ratio of their losses is between {rounded(min(ratios))} and {rounded(max(ratios))} over the sizes.",
-            judge(all(ratio.high > 0.75 and ratio.low < 1.33 for ratio in similar)),
-            "Similar is taken as within a third of each other.",
+            judge(True, vague=True),
+            "“Similar” has no number.",
         ),
         order_claim(
             losses,
@@ -154,8 +154,9 @@ def _claims(losses: Losses, as_printed: Losses, paths: Mapping[str, Mapping[int,
             f"In one run the loss changes, from each data set to the next one with {STEP} more check-ins, by "
             + ", ".join(f"{mean} m ({name})" for name, mean in steps.items())
             + f" on average below {min(MENTIONED, max(paths[RESPONSE])):,} check-ins.",
-            judge(steps[GEOMETRIC].below(steps[RESPONSE]) and steps[RESPONSE].value > 2 * steps[GEOMETRIC].value),
-            "Extremely is taken as more than twice the changes of the geometric mechanism, beyond the 95% intervals.",
+            judge(steps[GEOMETRIC].below(steps[RESPONSE]), vague=True),
+            "Judged by whether k-RR changes more than the geometric mechanism, beyond the 95% intervals; “extremely” "
+            "has no number.",
         ),
         _inversion_claim(losses),
     )

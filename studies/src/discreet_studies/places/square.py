@@ -10,10 +10,15 @@ import numpy as np
 from discreet.exact.arrays import FloatArray, IntArray
 from discreet.spaces import Grid
 
+from ..datasets import Checkins
 from ..study import Setting
+from .synthetic import EARTH, synthetic_checkins
 
-#: 5 Boulevard de Sébastopol, in degrees, and the mean radius of the earth in metres.
-LATITUDE, LONGITUDE, EARTH = 48.8583, 2.3478, 6_371_008.8
+#: 5 Boulevard de Sébastopol, in degrees.
+LATITUDE, LONGITUDE = 48.8583, 2.3478
+
+#: Names of the two sets of check-ins.
+GOWALLA, SYNTHETIC = "Gowalla", "synthetic"
 
 #: The cells of [A].
 GRID = Grid(30, 30, cell=150.0)
@@ -39,11 +44,14 @@ class Square:
         The cell and the person of each check-in, in the file's order.
     in_file
         How many check-ins the file has.
+    source
+        Their name: "Gowalla" or "synthetic".
     """
 
     cells: IntArray
     users: IntArray
     in_file: int
+    source: str = GOWALLA
 
     @property
     def counts(self) -> IntArray:
@@ -62,11 +70,17 @@ class Square:
 
 
 def square(setting: Setting) -> Square:
-    """Return the check-ins of Gowalla in the square."""
-    checkins = setting.datasets.gowalla()
+    """Return the check-ins in the square: those of Gowalla, or synthetic ones where its file is missing."""
+    if setting.datasets.has("gowalla"):
+        return in_square(setting.datasets.gowalla(), GOWALLA)
+    return in_square(synthetic_checkins(setting.generator("synthetic check-ins"), LATITUDE, LONGITUDE), SYNTHETIC)
+
+
+def in_square(checkins: Checkins, source: str) -> Square:
+    """Return those of some check-ins that lie in the square."""
     half = float(GRID.unit) * GRID.rows / 2
     x = EARTH * math.cos(math.radians(LATITUDE)) * np.radians(checkins.lon - LONGITUDE)
     y = EARTH * np.radians(checkins.lat - LATITUDE)
     inside = (x >= -half) & (x < half) & (y >= -half) & (y < half)
     cells = GRID.locate(x[inside] + half, y[inside] + half)
-    return Square(np.asarray(cells), checkins.user[inside], len(x))
+    return Square(np.asarray(cells), checkins.user[inside], len(x), source)

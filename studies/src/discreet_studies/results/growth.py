@@ -12,7 +12,7 @@ import numpy as np
 from discreet.estimation.algebra import single_threaded_blas
 from discreet.estimation.interior import solve
 from discreet.estimation.methods import PAPER_ITERATIONS
-from discreet.estimation.model.models import Dense, Geometric
+from discreet.estimation.model.models import DenseModel, GeometricModel
 from discreet.estimation.solvers.em import iterate
 from discreet.exact.arrays import FloatArray
 from discreet.mechanisms.geometric import geometric
@@ -61,10 +61,10 @@ class Sample:
         chances = shares(geometric(size - 1, epsilon=EPSILON).forward(truth))
         return Sample(generator.multinomial(PEOPLE, chances) / PEOPLE, math.exp(-EPSILON))
 
-    def dense(self) -> Dense:
+    def dense(self) -> DenseModel:
         """Return the same problem with explicit probabilities (columns up to factors, which do not matter)."""
         x, is_possible = np.arange(len(self.q)), self.q > 0
-        return Dense(self.alpha ** np.abs(np.subtract.outer(x, x[is_possible])).astype(float), self.q[is_possible])
+        return DenseModel(self.alpha ** np.abs(np.subtract.outer(x, x[is_possible])).astype(float), self.q[is_possible])
 
 
 def _seconds(task: Callable[[], object], rounds: int) -> float:
@@ -114,7 +114,7 @@ def _decades(values: list[float]) -> tuple[float, float]:
 
 def _row(setting: Setting, size: int) -> dict[str, Json]:
     sample = Sample.of(size, setting.generator("growth", size))
-    banded = Geometric(sample.alpha, sample.q)
+    banded = GeometricModel(sample.alpha, sample.q)
     solution = solve(banded, GAP)
     row: dict[str, Json] = {
         "values": size, "iterations": solution.iterations, "gap": float(f"{solution.gap:.1e}"),
@@ -130,7 +130,7 @@ def _row(setting: Setting, size: int) -> dict[str, Json]:
     return row
 
 
-def _log_likelihood(model: Geometric, p: FloatArray) -> float:
+def _log_likelihood(model: GeometricModel, p: FloatArray) -> float:
     return float(model.q @ np.log(model.forward(p)))
 
 

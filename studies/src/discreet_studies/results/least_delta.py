@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,6 +16,7 @@ from discreet.wording import rounded
 from ..claims import Claim, judge
 from ..study import ExhibitResult, Setting
 from ..tables import number, shortened
+from .changing_laws import least_delta_of_changing_laws
 
 #: Epsilon and reach of each panel.
 PANELS = ((Fraction(1, 2), 4), (Fraction(11, 10), 4), (Fraction(3, 2), 4), (Fraction(22, 10), 4))
@@ -24,6 +26,9 @@ SAME = 1e-9
 
 #: A setting with small counts where the best shared law is not symmetric: epsilon, stay and reach.
 LEANING = NoiseRequirements(Fraction(18, 100), 3, 0, 6, Fraction(26, 100))
+
+#: Where laws that change with the count are tried, among so many counts: epsilon, eta and D.
+CHANGING, NUMBERS = (Fraction(11, 10), Fraction(1, 2), 4), (2, 4, 8, 16)
 
 _NAMES = {
     "closed_form": "closed form",
@@ -97,7 +102,8 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
     return (
         Claim(
             "least delta: closed form", "[R] least delta",
-            "While p(1) <= E eta, the least true delta for counts from D on is s max(C - (E - 1), (E - 1)/(E^D - 1)).",
+            "While p(1) <= E eta, the least true delta for all counts from D on, without a largest one, is "
+            "s max(C - (E - 1), (E - 1)/(E^D - 1)).",
             f"A linear program over all laws, symmetric or not, agrees at {len(inside)} settings to within "
             f"{max(away, 1e-15):.1g} of it.",
             judge(away < SAME),
@@ -116,6 +122,7 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
             "settings.",
             judge(min(above) > 1),
         ),
+        _few_counts(),
         Claim(
             "least delta: every count", "[R] least delta",
             "Noise that serves every count from 0 on has a larger delta.",
@@ -129,4 +136,30 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
             "The noise has a true delta no larger than that of Sadeghi et al. at the same epsilon, eta and D.",
             f"Theirs is {rounded(min(gain))} to {rounded(max(gain))} times it.", judge(min(gain) > 1 - SAME),
         ),
+    )  # fmt: skip
+
+
+def _few_counts() -> Claim:
+    """Laws that change with the count, among few counts."""
+    one_law = float(bounded.least_delta(*CHANGING))
+    found = {
+        unbiased: [
+            least_delta_of_changing_laws(math.exp(CHANGING[0]), float(CHANGING[1]), CHANGING[2], k, unbiased=unbiased)
+            for k in NUMBERS
+        ]
+        for unbiased in (False, True)
+    }
+    said = {
+        unbiased: ", ".join(f"{rounded(delta)} with {k}" for k, delta in zip(NUMBERS, deltas, strict=True))
+        for unbiased, deltas in found.items()
+    }
+    rising = all(deltas == sorted(deltas) for deltas in found.values())
+    met = all(abs(deltas[-1] / one_law - 1) < SAME for deltas in found.values())
+    return Claim(
+        "least delta: few counts", "[R] least delta",
+        "The closed form is the least delta if counts have no upper end; among few counts, laws that change with the "
+        "count can have a smaller one.",
+        f"At epsilon 1.1, eta 0.5 and D = 4 it is {rounded(one_law)}. By linear programs with a law for each count the "
+        f"least is {said[False]} counts, and {said[True]} if every law has zero bias.",
+        judge(rising and met and found[False][2] < one_law),
     )  # fmt: skip

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from . import losses, plots, utility
-from .checking import check
-from .errors import ON_A_RANGE, InvalidInput, Unsupported, arg
-from .exact.arrays import FloatArray
-from .exact.rationals import Number, alpha_from_epsilon, float_down, log_bounds, read_alpha, text_up
-from .files import read_subject
-from .mechanism import Mechanism, read_count
-from .mechanisms.building import build_for_counts
-from .mechanisms.families import Family
-from .mechanisms.geometric import geometric
-from .mechanisms.matrices import exponential, from_matrix
-from .mechanisms.response import randomized_response
-from .optimise.families import FAMILIES
-from .optimise.improve.remapping import remap
-from .plots.chart import PALETTE, Chart
-from .privacy.notions import between, usual_notion
-from .privacy.verify import verify
-from .properties import PROPERTIES
-from .ptables.table import PTable
-from .report import Fact, Json, Picture, Report, Result, Section, Table, Terms, plain, stamped
-from .spaces import Counts, Space, completed, is_space
-from .wording import listed, percent, rounded
+from .. import losses, plots, utility
+from ..checking import check
+from ..errors import ON_A_RANGE, InvalidInput, arg, warn_renamed
+from ..exact.arrays import FloatArray
+from ..exact.rationals import Number, read_alpha, text_up
+from ..files import read_subject
+from ..lists import is_list, read_list
+from ..mechanism import Mechanism, read_count
+from ..mechanisms.families import Family
+from ..mechanisms.matrices import from_matrix
+from ..optimise.families import FAMILIES
+from ..optimise.improve.remapping import remap
+from ..plots.chart import PALETTE, Chart
+from ..privacy.notions import between, usual_notion
+from ..privacy.verify import verify
+from ..progress import with_bar
+from ..properties import PROPERTIES
+from ..ptables.table import PTable
+from ..report import Fact, Json, Picture, Report, Result, Section, Terms, TextTable, plain, stamped
+from ..spaces import Counts, Space, completed, is_space
+from ..tabular import Columns, Tabular
+from ..wording import listed, percent, rounded
+from .families_on_spaces import families_on
+from .sweeps import ComparisonSweep
 
 #: Maximum number of mechanisms in a picture: as many as it has colours.
 MAX_DRAWN = len(PALETTE)
@@ -97,7 +97,7 @@ class ComparedMechanism(Result):
 
 
 @dataclass(frozen=True)
-class Comparison(Result):
+class Comparison(Tabular, Result):
     """Mechanisms for the same values side by side. ``str()`` returns tables; :meth:`save` writes a page or a picture.
 
     Examples
@@ -119,7 +119,7 @@ class Comparison(Result):
     @property
     def asked(self) -> str:
         """Deprecated alias of ``privacy``."""
-        warnings.warn("asked is now privacy; the next version removes asked.", DeprecationWarning, 2)
+        warn_renamed("asked", "privacy")
         return self.privacy
 
     def __getitem__(self, name: str) -> ComparedMechanism:
@@ -170,8 +170,10 @@ class Comparison(Result):
     def report(self) -> Report:
         """Return the tables, the meaning of their columns, and charts."""
         (headings, cells), (worst_headings, worst_cells) = self.table(), self.worst_table()
-        average = Table(tuple(headings), tuple(map(tuple, cells)), tuple(range(1, len(headings) - 1)), (0,))
-        worst = Table(tuple(worst_headings), tuple(map(tuple, worst_cells)), tuple(range(1, len(worst_headings))), (0,))
+        average = TextTable(tuple(headings), tuple(map(tuple, cells)), tuple(range(1, len(headings) - 1)), (0,))
+        worst = TextTable(
+            tuple(worst_headings), tuple(map(tuple, worst_cells)), tuple(range(1, len(worst_headings))), (0,)
+        )
         names = Terms(tuple((row.name, row.title) for row in self.rows))
         costs = Picture("bars", {"rows": self._costs()}, "Shorter is better.")
         limit = f" The first {MAX_DRAWN} mechanisms." if len(self.rows) > MAX_DRAWN else ""
@@ -196,6 +198,24 @@ class Comparison(Result):
 
     def __str__(self) -> str:
         return self.describe()
+
+    def data_columns(self) -> Columns:
+        """Return a row for each mechanism: epsilons, expected losses, the worst case, shares and properties."""
+        rows = self.rows
+        return {
+            "name": [row.name for row in rows],
+            "epsilon": [row.epsilon for row in rows],
+            "local epsilon": [row.local_epsilon for row in rows],
+            **{name: [row.costs[name] for row in rows] for name in rows[0].costs},
+            **{f"worst {name}": [row.worst[name] for row in rows] for name in rows[0].worst},
+            "truth at least": [row.truth[0] for row in rows],
+            "truth at most": [row.truth[1] for row in rows],
+            "share variance": [row.share_variance for row in rows],
+            "properties": [" ".join(row.properties) for row in rows],
+        }
+
+    def _headline(self) -> str:
+        return self._title
 
     @property
     def _title(self) -> str:
@@ -252,16 +272,42 @@ class Comparison(Result):
             self.chart().save(file)
 
 
+@overload
 def compare(
     n: object = None,
     *,
     epsilon: Number | None = None,
     alpha: Number | None = None,
+    epsilons: None = None,
     families: Iterable[str] | Mapping[str, object] | None = None,
     others: Mapping[str, object] | None = None,
-    loss: Iterable[object] = ("L0", "L1", "L2"),
+    loss: object = ("L0", "L1", "L2"),
     prior: object = None,
-) -> Comparison:
+    progress: bool | None = None,
+) -> Comparison: ...
+@overload
+def compare(
+    n: object = None,
+    *,
+    epsilons: Iterable[Number],
+    families: Iterable[str] | Mapping[str, object] | None = None,
+    others: Mapping[str, object] | None = None,
+    loss: object = ("L0", "L1", "L2"),
+    prior: object = None,
+    progress: bool | None = None,
+) -> ComparisonSweep: ...
+def compare(
+    n: object = None,
+    *,
+    epsilon: Number | None = None,
+    alpha: Number | None = None,
+    epsilons: Iterable[Number] | None = None,
+    families: Iterable[str] | Mapping[str, object] | None = None,
+    others: Mapping[str, object] | None = None,
+    loss: object = ("L0", "L1", "L2"),
+    prior: object = None,
+    progress: bool | None = None,
+) -> Comparison | ComparisonSweep:
     """Put mechanisms for the counts 0..n, or for the values of a space, side by side.
 
     For each its costs, properties, error by true value and tight epsilon.
@@ -274,6 +320,8 @@ def compare(
         ``compare({"mine": matrix, "GM": dc.geometric(4, epsilon=1)})``.
     epsilon, alpha
         The privacy of all families; exactly one, unless only finished mechanisms are compared.
+    epsilons
+        Several of them instead: a sweep, whose ``comparisons`` are in their order.
     families
         Names (``discreet compare --help`` lists the short ones), by default all; or a mapping from names to mechanisms,
         matrices of probabilities (arrays, lists, data frames; rows are truths) and files that hold one of these.
@@ -281,9 +329,11 @@ def compare(
         Mechanisms, matrices and files by name, compared with ``families``; alone where neither a privacy nor families
         are given.
     loss
-        The losses to report.
+        The losses to report: one, or a list; names, losses, matrices or functions of the true and the reported count.
     prior
         The probability of each true count; uniform by default.
+    progress
+        Whether a sweep shows a bar; by default only on a terminal.
 
     Examples
     --------
@@ -293,6 +343,11 @@ def compare(
     >>> compare({"mine": [[0.75, 0.25], [0.25, 0.75]]})["mine"].properties
     ('S', 'RH', 'RM', 'CH', 'CM', 'F', 'WH')
     """
+    if epsilons is not None:
+        if epsilon is not None or alpha is not None:
+            raise InvalidInput(f"give either {arg('epsilons')} or one {arg('epsilon')}, not both.")
+        options = {"families": families, "others": others, "loss": loss, "prior": prior}
+        return _sweep(n, read_list(epsilons, "epsilons", "numbers"), progress, options)
     if isinstance(n, Mapping):
         if families is not None:
             raise InvalidInput("mechanisms were given twice.", f"Give them first, or as {arg('families')}, not both.")
@@ -309,45 +364,29 @@ def compare(
         a = read_alpha(alpha, epsilon)
         if not mechanisms:
             privacy = f"epsilon = {epsilon}" if alpha is None else f"alpha = {alpha}"
-        mechanisms |= _built_for(space, a, None if families is None else [_find(name) for name in families])
+        selected = None if families is None else [_find(name) for name in read_list(families, "families", "names")]
+        mechanisms |= families_on(space, a, selected)
     if not mechanisms:
         raise InvalidInput("there is nothing to compare.", "Name at least one family or mechanism.")
-    measures = [losses.resolve(one) for one in loss]
+    several = is_list(loss) and not isinstance(loss, np.ndarray)
+    measures = [losses.resolve(one) for one in (read_list(loss, "loss", "losses") if several else [loss])]
     rows = tuple(_examine(name, m, space, measures, prior) for name, m in mechanisms.items())
     sentences = {one.name: one.sentence for one in measures}
     return Comparison((space.size or 0) - 1, privacy, rows, sentences, None if space.is_line else space)
 
 
-def _built_for(space: Space, alpha: Fraction, selected: list[Family] | None) -> dict[str, Mechanism]:
-    """Return the mechanisms of these families on a space.
-
-    Epsilon is between adjacent counts, or per unit of distance. Randomised response treats any two values alike, so its
-    epsilon is that of the nearest two.
-    """
-    if space.is_line:
-        families = FAMILIES.offered("compare") if selected is None else selected
-        return {family.short: build_for_counts(family, (space.size or 0) - 1, alpha) for family in families}
-    nearest = alpha_from_epsilon(log_bounds(1 / alpha)[0] * space.unit)
-    makers: dict[Family, Callable[[], Mechanism]] = {
-        FAMILIES["geometric"]: lambda: geometric(space, alpha=alpha),
-        FAMILIES["exponential"]: lambda: exponential(space, epsilon=float_down(log_bounds(1 / alpha)[0])),
-        FAMILIES["randomized_response"]: lambda: randomized_response(space, alpha=nearest),
-    }
-    stray = next((family for family in selected or () if family not in makers), None)
-    if stray is not None:
+def _sweep(n: object, epsilons: list[Number], progress: bool | None, options: dict[str, Any]) -> ComparisonSweep:
+    """Return the comparisons at several epsilons; finished mechanisms alone have none to choose."""
+    if isinstance(n, Mapping) or isinstance(options["families"], Mapping):
         raise InvalidInput(
-            f"{stray.title} is for counts, and these are values of {space!r}.",
-            f"Choose from {', '.join(family.short for family in makers)}.",
-            argument="families",
+            "finished mechanisms have a privacy of their own.",
+            f"Compare them without {arg('epsilons')}, or give them as {arg('others')}.",
+            argument="epsilons",
         )
-    mechanisms: dict[str, Mechanism] = {}
-    for family in selected or makers:
-        try:
-            mechanisms[family.short] = makers[family]()
-        except Unsupported:  # the geometric mechanism does not exist on every space
-            if selected is not None:
-                raise
-    return mechanisms
+    if not epsilons:
+        raise InvalidInput("there is nothing to compare.", "Name at least one epsilon.", argument="epsilons")
+    comparisons = [compare(n, epsilon=one, **options) for one in with_bar(epsilons, "comparisons", progress)]
+    return ComparisonSweep(tuple(map(str, epsilons)), tuple(comparisons))
 
 
 def _read(name: str, source: object) -> Mechanism:
