@@ -78,7 +78,7 @@ def test_every_family_can_be_designed_and_verified(options: list[str], tmp_path:
 
 
 def test_the_list_of_families_is_complete() -> None:
-    assert len(run("design", "--family", "list").stdout.split()) == 13
+    assert len(run("design", "--family", "list").stdout.split()) == 14
 
 
 def test_verify_prints_privacy_properties_and_the_witness_together(mechanism: Path) -> None:
