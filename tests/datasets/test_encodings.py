@@ -11,7 +11,7 @@ import pytest
 import discreet as dc
 from discreet.datasets.declaration import Declaration
 from discreet.errors import InvalidInput, UnreadableFile
-from discreet.release.bundle.near_zero import NEAR_ZERO
+from discreet.release.bundle.report import NEAR_ZERO
 from discreet.release.counts import release_plan
 from discreet.release.plan.plan import plan_from_request
 from support.command_line import run

@@ -109,6 +109,6 @@ def test_a_bundle_that_calls_the_unit_otherwise_than_its_ledger_fails(here: Path
 def test_a_plan_without_a_ledger_is_shown_and_not_released(here: Path) -> None:
     made = dc.Dataset(name="visits", data="a/visits.csv", unit="person", columns={"site": [1, 2]})
     plan = made.plan(SQL, **ASK)
-    assert "no ledger is declared" in repr(plan)
+    assert "no ledger is declared" in str(plan)
     with refused(InvalidInput, "ledger", token="dc.Ledger.create"):
         plan.release()

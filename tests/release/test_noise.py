@@ -239,7 +239,7 @@ def test_tables_suit_their_own_range_only():
         ({"bound": 4}, Parts(argument="bound", token="0..5")),
         ({"sizes": np.array([5])}, Parts(argument="bound", token="0..5")),
         ({"output": "signed"}, Parts(argument="counts", token="own range")),
-        ({"epsilon": 1}, Parts(argument="epsilon", token="its own privacy")),
+        ({"epsilon": 1}, Parts(argument="epsilon", token="its own epsilon")),
     ):
         with refused(InvalidInput, **words):
             cell_noise(fair, **arguments)

@@ -219,7 +219,12 @@ class Comparison(Tabular, Result):
 
     @property
     def _title(self) -> str:
-        return f"Mechanisms for {_values_of(self._space)}, {self.privacy}"
+        return f"Mechanisms for {self.values}, {self.privacy}"
+
+    @property
+    def values(self) -> str:
+        """The true values in words, such as "the counts 0..8"."""
+        return _values_of(self._space)
 
     @property
     def _space(self) -> Space:

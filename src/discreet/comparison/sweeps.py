@@ -86,4 +86,4 @@ class ComparisonSweep(Tabular, Result):
         )
 
     def _headline(self) -> str:
-        return f"Mechanisms for the counts 0..{self.comparisons[0].n}, {len(self.epsilons)} epsilons"
+        return f"Mechanisms for {self.comparisons[0].values}, {len(self.epsilons)} epsilons"

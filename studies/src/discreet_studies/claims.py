@@ -64,8 +64,8 @@ class Claim:
 def judge(holds: bool, *, corrected: bool = False, vague: bool = False) -> Verdict:
     """Return the verdict of a measurement: does not hold, or holds, with a correction where one was needed.
 
-    Words of degree beside an order ("much lower") are judged by the order. A degree alone ("similar", "negligible") has
-    no verdict unless the paper gives a number: a threshold would be ours.
+    Words of degree next to an order ("much lower") are judged by the order. A degree alone ("similar", "negligible")
+    has no verdict unless the paper gives a number: a threshold would be ours.
 
     Parameters
     ----------

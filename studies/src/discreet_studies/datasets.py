@@ -87,7 +87,7 @@ class Datasets:
     folder
         The folder that has it; the environment variable DISCREET_DATA if not given.
     stand_ins
-        Whether what stands in for a data set is taken even where the data set is there.
+        True if synthetic data is used even where the data set exists.
     """
 
     folder: Path | None = None

@@ -78,7 +78,7 @@ class ExhibitResult:
     choices
         Choices made where the paper leaves something open, one sentence each.
     note
-        A warning to read first, such as that synthetic data stands in for the paper's.
+        A warning to read first, such as that synthetic data replaces the paper's.
     """
 
     charts: Mapping[str, Chart]

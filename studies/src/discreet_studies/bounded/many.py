@@ -21,7 +21,7 @@ NAMES = {"epsilon_added": "epsilons and deltas added up", "epsilon_composed": "f
 
 
 def draw(setting: Setting) -> ExhibitResult:
-    """Epsilon and delta of many queries: added up, and composed numerically with proved error bounds."""
+    """Compute epsilon and delta of many queries: added up, and composed numerically with proved error bounds."""
     made = bounded_noise(*GUARANTEE, kind="sadeghi")
     one = made.certificate.delta
     rows: list[Row] = []

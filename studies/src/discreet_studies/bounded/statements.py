@@ -37,7 +37,7 @@ SAME = 1e-8
 
 
 def draw(setting: Setting) -> ExhibitResult:
-    """Every statement, tried many times."""
+    """Judge every statement, each on many cases."""
     rng = setting.generator("laws")
     claims = (
         _proposition_1(setting),
@@ -55,7 +55,7 @@ def draw(setting: Setting) -> ExhibitResult:
 
 
 def has_p1_to_p3(law: Finite, stay: Fraction, count: int, reach: int) -> bool:
-    """Whether noise for a count stays within [-min(n, D), D], keeps the truth with probability eta, and has no bias."""
+    """Return True if noise for a count stays in [-min(n, D), D], has eta at 0, and has no bias."""
     inside = -min(count, reach) <= law.low and law.low + len(law.weights) - 1 <= reach
     return inside and law.probability(0) == stay and moment(law, 1) == 0
 
@@ -78,7 +78,7 @@ def _proposition_1(setting: Setting) -> Claim:
 
 
 def random_unbiased_law(rng: np.random.Generator, stay: Fraction, below: int, above: int) -> Finite:
-    """An unbiased law on [-below, above], drawn without any two-point law: both sides are scaled to equal moments."""
+    """Return an unbiased law on [-below, above], drawn without two-point laws: both sides have equal moments."""
     sides = [{z: Fraction(int(rng.integers(0, 20))) for z in range(1, end + 1)} for end in (below, above)]
     for side, end in zip(sides, (below, above), strict=True):
         side[end] += 1  # so that neither side is empty
@@ -89,7 +89,7 @@ def random_unbiased_law(rng: np.random.Generator, stay: Fraction, below: int, ab
 
 
 def random_shares(rng: np.random.Generator, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Fraction]:
-    """Rational shares that add up to one."""
+    """Return rational shares that add up to one."""
     weights = [int(weight) for weight in rng.integers(1, 30, len(pairs))]
     return {pair: Fraction(weight, sum(weights)) for pair, weight in zip(pairs, weights, strict=True)}
 
@@ -138,14 +138,14 @@ def _example_1(rng: np.random.Generator) -> tuple[Claim, ...]:
             agree.append(law.probability(0) == half)
     first, second = two_point_law(half, 1, 1), two_point_law(half, 1, 2)
     laws = [[law.probability(z) for z in (-1, 0, 1, 2)] for law in (first, second)]
-    wanted = [[Fraction(1, 4), half, Fraction(1, 4), 0], [Fraction(1, 3), half, 0, Fraction(1, 6)]]
+    expected = [[Fraction(1, 4), half, Fraction(1, 4), 0], [Fraction(1, 3), half, 0, Fraction(1, 6)]]
     return (
         Claim(
             "example 1", "[S] example 1, (4) to (6)",
             "For N = 3, eta = 1/2 and D = 2 the laws are those of (4), and (5) and (6) their combinations.",
             f"(4) exactly; {sum(agree)} of {len(agree)} entries of (5), and so of (6), agree as fractions over 20 "
             "random choices of the shares.",
-            judge(laws == wanted and all(agree)),
+            judge(laws == expected and all(agree)),
             "The text at hand has the first law of (4) without its 1/4 at z = 1, which (5) has.",
         ),
     )  # fmt: skip
@@ -155,7 +155,7 @@ def _example_1(rng: np.random.Generator) -> tuple[Claim, ...]:
 
 
 def least_single_delta(epsilon: Fraction, stay: Fraction, reach: int, largest: int) -> float:
-    """The optimum of (9) to (13), in the shares alpha of the two-point laws, by an LP of its own.
+    """Return the optimum of (9) to (13), in the shares alpha of the two-point laws, by an LP of its own.
 
     >>> 0 < least_single_delta(Fraction(1), Fraction(1, 2), 2, 3) < 0.5
     True
@@ -186,12 +186,12 @@ def least_single_delta(epsilon: Fraction, stay: Fraction, reach: int, largest: i
     equal = np.array([[float(key[0] == n) for key in at] + [0.0] for n in pairs])
     cost = np.zeros(width)
     cost[-1] = 1.0
-    found = linprog(cost, A_ub=np.array(most), b_ub=np.zeros(len(most)), A_eq=equal, b_eq=np.ones(len(pairs)))
-    return float(found.fun)
+    solution = linprog(cost, A_ub=np.array(most), b_ub=np.zeros(len(most)), A_eq=equal, b_eq=np.ones(len(pairs)))
+    return float(solution.fun)
 
 
 def single_report_excess(laws: Sequence[Finite], E: Fraction) -> Fraction:
-    """The largest p(y | n) - E p(y | n'), over reports y and neighbouring counts; the laws of successive counts."""
+    """Return the largest p(y | n) - E p(y | n') over reports y and neighbouring counts, from the laws of the counts."""
     return max(
         here.probability(z) - E * there.probability(z - step)
         for one, two in pairwise(laws)
@@ -201,7 +201,7 @@ def single_report_excess(laws: Sequence[Finite], E: Fraction) -> Fraction:
 
 
 def set_excess(laws: Sequence[Finite], E: Fraction) -> Fraction:
-    """The same over sets of reports, as differential privacy asks: positive parts are added up."""
+    """Return the same over sets of reports, as differential privacy asks: the sum of the positive parts."""
     return max(
         sum(
             (
@@ -223,8 +223,8 @@ def _programs(setting: Setting) -> tuple[Claim, ...]:
     ]
     away, kept, ratios = [], [], []
     for epsilon, stay, reach, largest in settings:
-        wanted = NoiseRequirements(epsilon, reach, 1, largest, stay, largest=True, single_event=True)
-        program = NoiseProgram(wanted)
+        requirements = NoiseRequirements(epsilon, reach, 1, largest, stay, largest=True, single_event=True)
+        program = NoiseProgram(requirements)
         solution = program.least_delta()
         laws = program.laws(solution)
         assert laws is not None, "these programs are solved to enough digits"
@@ -288,7 +288,7 @@ def _random_side(rng: np.random.Generator, paper: PaperFormulas) -> list[Fractio
 
 
 def _lower_bounds(setting: Setting, rng: np.random.Generator) -> tuple[Claim, ...]:
-    """Lemmas 1 and 2, theorem 1 and proposition 4, on laws (14) with random shares and with those of definition 2."""
+    """Judge lemmas 1 and 2, theorem 1 and proposition 4 on laws (14) with random shares and those of definition 2."""
     needed, enough, first, second, largest = [], [], [], [], []
     counterexample = paper_formulas(*COUNTEREXAMPLE)
     tried = [(counterexample, list(counterexample.side))]
@@ -334,7 +334,7 @@ def _lower_bounds(setting: Setting, rng: np.random.Generator) -> tuple[Claim, ..
 
 
 def step_of_36(E: Fraction, k: int) -> Fraction:
-    """C_k - C_(k+1) as (36) has it."""
+    """Return C_k - C_(k+1) by (36)."""
     powers = [E**j for j in range(k + 1)]
     over = sum((power * (j + 1) for j, power in enumerate(powers)), Fraction(0))
     under = [sum((powers[j] * (m - j) for j in range(m)), Fraction(0)) for m in (k, k + 1)]
@@ -379,7 +379,7 @@ def _theorem_2(setting: Setting) -> Claim:
 
 
 def _stay_of(odds: Fraction) -> Fraction:
-    """The probability of the truth whose odds C = 2 eta/(1 - eta) are these."""
+    """Return the probability of the truth whose odds C = 2 eta/(1 - eta) are these."""
     return odds / (2 + odds)
 
 

@@ -25,7 +25,7 @@ FIGURES_UP_TO = 24
 
 
 def staircase(error: int, sensitivity: int, width: int, alpha: Fraction) -> Fraction:
-    """The probability of an error under the discrete staircase mechanism (Geng, Kairouz, Oh and Viswanath 2015).
+    """Return the probability of an error under the discrete staircase mechanism (Geng, Kairouz, Oh and Viswanath 2015).
 
     Steps are ``sensitivity`` wide; the first ``width`` errors of each are as likely as the step before would have them.
 
@@ -38,7 +38,7 @@ def staircase(error: int, sensitivity: int, width: int, alpha: Fraction) -> Frac
 
 
 def draw_staircase(setting: Setting) -> ExhibitResult:
-    """Is the staircase mechanism fair? And what n-ary randomised response costs for counts."""
+    """Judge the fairness of the staircase mechanism and the cost of n-ary randomised response for counts."""
     alphas = fractions(["1/2", "2/3", "9/10"])
     same = [
         staircase(z, 1, 1, alpha) == Fraction(two_sided_geometric(alpha=alpha).probability(0, z))
@@ -89,21 +89,21 @@ def draw_staircase(setting: Setting) -> ExhibitResult:
 
 
 def _response(setting: Setting, alphas: tuple[Fraction, ...]) -> list[tuple[int, bool, bool, float]]:
-    """For each n and alpha: n, all seven properties, dearer than EM, and how many times as dear."""
-    found = []
+    """Return for each n and alpha: n, all seven properties, dearer than EM, and how many times as dear."""
+    settings = []
     for n in setting.pick((2, 4, 8), (2, 3, 4, 6, 8, 12, 16, 24)):
         for alpha in alphas:
             made = randomized_response(Counts(n), alpha=alpha)
             fair = raw(named("EM", n, alpha))
-            found.append((n, all(check(made).values()), raw(made) > fair, float(raw(made) / fair)))
-    return found
+            settings.append((n, all(check(made).values()), raw(made) > fair, float(raw(made) / fair)))
+    return settings
 
 
 # ------------------------------------------------------------------------------------------------ seconds
 
 
 def draw_seconds(setting: Setting) -> ExhibitResult:
-    """Seconds of processor time that a design takes, its exact certificate included."""
+    """Measure the processor time of designs, their exact certificates included."""
     sizes = setting.pick((4, 8, 16), (4, 8, 16, FIGURES_UP_TO, 50, 100))
     alpha = Fraction(10, 11)
     requests = {"WH": ("WH",), "WH+RM+CM": WEAK_WITH_COLUMNS}
@@ -132,7 +132,7 @@ def draw_seconds(setting: Setting) -> ExhibitResult:
 
 
 def draw_remarks(setting: Setting) -> ExhibitResult:
-    """The concluding remarks: extremes, large alpha, EM beside WM."""
+    """Judge the concluding remarks: extremes, large alpha, EM and WM."""
     sizes = setting.pick((4, 8), (2, 4, 8, 12, 16))
     alphas = fractions(["1/2", "3/5", "7/10", "4/5", "9/10", "99/100"])
     rows: list[Row] = []

@@ -36,7 +36,7 @@ SIZE = 6
 
 
 def draw_l1_l2(setting: Setting) -> ExhibitResult:
-    """The costs of all 128 sets of properties under L0, L1 and L2."""
+    """Compute the costs of all 128 sets of properties under L0, L1 and L2."""
     alphas = fractions(setting.pick(["9/10"], ["2/3", "9/10", "10/11"]))
     kinds = ("L0", "L1", "L2")
     costs = {
@@ -46,19 +46,19 @@ def draw_l1_l2(setting: Setting) -> ExhibitResult:
     }
     rows: list[Row] = [
         {"loss": loss, "alpha": str(alpha), "properties": "+".join(codes), "cost": significant(one.cost)}
-        for (loss, alpha), found in costs.items()
-        for codes, one in zip(REQUESTS, found, strict=True)
+        for (loss, alpha), answers in costs.items()
+        for codes, one in zip(REQUESTS, answers, strict=True)
     ]
-    distinct = {key: len({one.cost for one in found}) for key, found in costs.items()}
-    gap = max(one.gap for found in costs.values() for one in found)
-    said = "; ".join(
+    distinct = {key: len({one.cost for one in answers}) for key, answers in costs.items()}
+    gap = max(one.gap for answers in costs.values() for one in answers)
+    counts_by_alpha = "; ".join(
         f"alpha = {alpha}: " + ", ".join(f"{distinct[loss, alpha]} under {loss}" for loss in kinds) for alpha in alphas
     )
     claim = Claim(
         "section VI: L1 and L2", _PLACE,
         "The next direction is a deeper study of the properties under L1 or L2.",
-        f"At n = {SIZE} the 128 sets of properties have so many different costs, as fractions: {said}. No program's "
-        f"bound is more than {max(gap, 1e-15):.0e} below its cost.",
+        f"At n = {SIZE} the 128 sets of properties have so many different costs, as fractions: {counts_by_alpha}. No "
+        f"program's bound is more than {max(gap, 1e-15):.0e} below its cost.",
         judge(all(number > 4 for (loss, _), number in distinct.items() if loss != "L0"), corrected=True),
         "Left open in the paper, answered here: the few mechanisms that suffice under L0 do not under L1 or L2.",
     )  # fmt: skip
@@ -69,7 +69,7 @@ def draw_l1_l2(setting: Setting) -> ExhibitResult:
 
 
 def along_columns(alpha: Fraction) -> Property:
-    """The property that neighbouring reports of one truth have probabilities within a factor of 1/alpha.
+    """Return the property that neighbouring reports of one truth have probabilities within a factor of 1/alpha.
 
     >>> from discreet.mechanisms.fair import explicit_fair
     >>> bool(check(explicit_fair(7, alpha="9/10"), [along_columns(Fraction(9, 10))])["CP"])
@@ -86,7 +86,7 @@ def along_columns(alpha: Fraction) -> Property:
 
 
 def draw_column_privacy(setting: Setting) -> ExhibitResult:
-    """Which named mechanisms have privacy along columns, and what it costs."""
+    """Judge which named mechanisms have privacy along columns, and its cost."""
     sizes = setting.pick((2, 3, 4, 7, 8), range(2, 25))
     alphas = fractions(["1/2", "2/3", "9/10", "10/11"])
     having = {
@@ -125,7 +125,7 @@ def draw_column_privacy(setting: Setting) -> ExhibitResult:
 
 
 def interval_loss(n: int) -> list[list[int]]:
-    """How many intervals of 0..n contain exactly one of a truth and its report: d (n + 2 - d) at distance d.
+    """Count the intervals of 0..n that contain exactly one of a truth and its report: d (n + 2 - d) at distance d.
 
     >>> interval_loss(2)[0]
     [0, 3, 4]
@@ -134,12 +134,12 @@ def interval_loss(n: int) -> list[list[int]]:
 
 
 def prefix_loss(n: int) -> list[list[int]]:
-    """How many of the intervals from 0 to t < n contain exactly one of the two: their distance."""
+    """Count the intervals from 0 to t < n that contain exactly one of the two: their distance."""
     return [[abs(i - j) for j in range(n + 1)] for i in range(n + 1)]
 
 
 def counted(n: int, intervals: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """The same numbers by going through the intervals."""
+    """Count the same by going through the intervals."""
     return [[sum((a <= i <= b) != (a <= j <= b) for a, b in intervals) for j in range(n + 1)] for i in range(n + 1)]
 
 
@@ -153,7 +153,7 @@ def _mean_cost(mechanism: Mechanism, loss: Loss) -> Fraction:
 
 
 def draw_ranges(setting: Setting) -> ExhibitResult:
-    """Is the count in a range? And sums of the counts of a range of groups."""
+    """Judge mechanisms by questions whether a count is in a range, and by sums over a range of groups."""
     sizes, alphas = setting.pick((4, 8), (2, 4, 6, 8, 12)), fractions(["2/3", "9/10", "10/11"])
     tables = [
         interval_loss(n) == counted(n, [(a, b) for a in range(n + 1) for b in range(a, n + 1)])
@@ -192,7 +192,7 @@ def draw_ranges(setting: Setting) -> ExhibitResult:
 
 
 def _sums() -> tuple[list[Row], Claim]:
-    """The root mean square error of a sum over k groups: k^2 bias^2 + k variance, exactly."""
+    """Compute the root mean square error of a sum over k groups: k^2 bias^2 + k variance, exactly."""
     n, share, alpha = 8, 0.3, Fraction(9, 10)
     law = binomial(n, share)
     error: dict[str, tuple[float, float]] = {}

@@ -24,7 +24,7 @@ from ..study import ExhibitResult, Row, Setting
 #: [A] calibrates to three cells.
 STEPS = 3
 
-#: The two calibrations, as they are said in a claim.
+#: The two calibrations in words.
 SAME_DISTANCE = f"the same expected distance, {STEPS} steps, as [A] (2)"
 SAME_RATIO = f"the same likelihood ratio, 2 within {RADIUS} steps, as [F] section 4"
 
@@ -33,19 +33,19 @@ _OTHERS = {"energy, kWh a day": "household", "age, Adult": "adult"}
 
 
 def _populations(setting: Setting) -> dict[str, IntArray]:
-    """How many people (or days) have each value, from the least value on."""
+    """Return the number of people (or days) with each value, from the least value on."""
     table = setting.datasets.doctor_visits()
     first = [int(age) for age, year in zip(table["age"], table["year"], strict=True) if year == "1"]
-    found = {"age, doctor visits": np.array(first)}
+    populations = {"age, doctor visits": np.array(first)}
     if setting.datasets.has("household"):
-        found["energy, kWh a day"] = np.floor(setting.datasets.household()).astype(np.int64)
+        populations["energy, kWh a day"] = np.floor(setting.datasets.household()).astype(np.int64)
     if setting.datasets.has("adult"):
-        found["age, Adult"] = setting.datasets.adult().age
-    return {name: np.bincount(values - values.min()) for name, values in found.items()}
+        populations["age, Adult"] = setting.datasets.adult().age
+    return {name: np.bincount(values - values.min()) for name, values in populations.items()}
 
 
 def at_equal_distance(counts: IntArray) -> dict[str, Mechanism]:
-    """Both mechanisms with reports three steps from the truth on average."""
+    """Return both mechanisms with reports three steps from the truth on average."""
     space, prior = Counts(len(counts) - 1), (counts / counts.sum()).tolist()
     return {
         GEOMETRIC: calibrate(geometric, len(counts) - 1, distance=STEPS, prior=prior).mechanism,
@@ -54,7 +54,7 @@ def at_equal_distance(counts: IntArray) -> dict[str, Mechanism]:
 
 
 def draw_lines(setting: Setting) -> ExhibitResult:
-    """Kantorovich distances on each data set, by both calibrations."""
+    """Measure Kantorovich distances on each data set under both calibrations."""
     repeats = setting.pick(4, 20)
     rows: list[Row] = []
     claims: list[Claim] = []
@@ -91,14 +91,16 @@ def _distance(surveys: Surveys, which: str) -> Mean:
 
 
 def _claim(data: str, calibration: str, means: Mapping[tuple[str, str], Mean], people: int) -> Claim:
-    said = "; ".join(f"{which}: geometric {means[GEOMETRIC, which]}, k-RR {means[RESPONSE, which]}" for which in _SHOWN)
+    texts = "; ".join(
+        f"{which}: geometric {means[GEOMETRIC, which]}, k-RR {means[RESPONSE, which]}" for which in _SHOWN
+    )
     better = all(means[GEOMETRIC, which].below(means[RESPONSE, which]) for which in _SHOWN)
     worse = all(means[RESPONSE, which].below(means[GEOMETRIC, which]) for which in _SHOWN)
     how = "distance" if calibration == SAME_DISTANCE else "ratio"
     return Claim(
         f"lines: {data}, {how}", f"[A] section I, on {data}, at {calibration}",
         "For energy consumption and age, d-privacy has a much better utility than LDP at the same level of privacy.",
-        f"Kantorovich distance in steps, {people:,} records: {said}.",
+        f"Kantorovich distance in steps, {people:,} records: {texts}.",
         judge(better),
         "" if better else
         "At an equal expected distance k-RR reports the truth most of the time, which the reconstruction uses." if worse

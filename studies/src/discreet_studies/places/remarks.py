@@ -30,7 +30,7 @@ SAME = 1e-9
 
 
 def draw_uniform_prior(setting: Setting) -> ExhibitResult:
-    """The expected distance at the printed epsilons if all cells are equally likely."""
+    """Compute the expected distance at the printed epsilons if all cells are equally likely."""
     metres = {name: float(distances_by_cell(at_epsilon(name, PRINTED[name])).mean()) for name in NAMES}
     rows: list[Row] = [
         {"mechanism": name, "printed_epsilon": PRINTED[name], "metres_with_a_uniform_prior": significant(value)}
@@ -54,7 +54,7 @@ def draw_uniform_prior(setting: Setting) -> ExhibitResult:
 
 
 def subset_information(k: int, chosen: int, epsilon: float) -> float:
-    """The mutual information, in nats, between a uniform value of k and a random subset of so many values.
+    """Return the mutual information, in nats, between a uniform value of k and a random subset of ``chosen`` values.
 
     Reports are the subsets S of ``chosen`` values, e^epsilon times as likely if they have the truth: k-RR is
     ``chosen = 1``. With c = chosen and E = e^epsilon it is (c E/(c E + k - c)) epsilon + log(k/(c E + k - c)).
@@ -67,7 +67,7 @@ def subset_information(k: int, chosen: int, epsilon: float) -> float:
 
 
 def best_information(prior: Sequence[float], epsilon: float) -> float:
-    """The largest mutual information of a value with a report over all epsilon-LDP mechanisms.
+    """Return the largest mutual information of a value with a report over all epsilon-LDP mechanisms.
 
     The columns of some best mechanism have two levels, 1 and e^epsilon times some factor (Kairouz, Oh and Viswanath
     2016), so that a linear program over all 2^k patterns has the optimum.
@@ -78,12 +78,12 @@ def best_information(prior: Sequence[float], epsilon: float) -> float:
     weights = np.array(prior)
     mean = patterns @ weights
     gain = (weights * patterns * np.log(patterns / mean[:, None])).sum(axis=1)
-    found = linprog(-gain, A_eq=patterns.T, b_eq=np.ones(len(prior)), method="highs")
-    return -float(found.fun)
+    solution = linprog(-gain, A_eq=patterns.T, b_eq=np.ones(len(prior)), method="highs")
+    return -float(solution.fun)
 
 
 def response_information(prior: Sequence[float], epsilon: float) -> float:
-    """The mutual information of a value with its report by k-RR."""
+    """Return the mutual information of a value with its report by k-RR."""
     k, weights = len(prior), np.array(prior)
     matrix = np.full((k, k), 1.0)
     np.fill_diagonal(matrix, math.exp(epsilon))
@@ -92,7 +92,7 @@ def response_information(prior: Sequence[float], epsilon: float) -> float:
 
 
 def least_epsilon(k: int) -> float:
-    """The epsilon from which k-RR has the most information of all epsilon-LDP mechanisms about a uniform value."""
+    """Return the epsilon from which k-RR has the most information of all LDP mechanisms about a uniform value."""
     low, high = 1e-6, 30.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -133,7 +133,7 @@ def _optimality(setting: Setting) -> tuple[Claim, list[Row]]:
 
 
 def _from(row: Row) -> str:
-    """The least epsilon of a row; below a thousandth it is 0."""
+    """Return the least epsilon of a row; below a thousandth it is 0."""
     epsilon = number(row, "k_rr_has_the_most_information_from_epsilon")
     return f"{epsilon:.3g}" if epsilon > 1e-3 else "0"
 
@@ -142,7 +142,7 @@ def _from(row: Row) -> str:
 
 
 def collection_ratio(matrix: Sequence[Sequence[Fraction]], people: int, *, histogram: bool = False) -> Fraction:
-    """The largest likelihood ratio between two collections that differ in one record, each record perturbed by itself.
+    """Return the largest likelihood ratio between two collections that differ in one record, each perturbed by itself.
 
     All collections and all reports are gone through, in fractions; with ``histogram`` only how often each value was
     reported is published.
@@ -150,12 +150,12 @@ def collection_ratio(matrix: Sequence[Sequence[Fraction]], people: int, *, histo
     values, reports = range(len(matrix)), range(len(matrix[0]))
 
     def law(collection: tuple[int, ...]) -> dict[tuple[int, ...], Fraction]:
-        found: dict[tuple[int, ...], Fraction] = {}
+        chances: dict[tuple[int, ...], Fraction] = {}
         for answer in product(reports, repeat=people):
             key = tuple(sorted(answer)) if histogram else answer
             chance = math.prod((matrix[x][y] for x, y in zip(collection, answer, strict=True)), start=Fraction(1))
-            found[key] = found.get(key, Fraction(0)) + chance
-        return found
+            chances[key] = chances.get(key, Fraction(0)) + chance
+        return chances
 
     laws = {collection: law(collection) for collection in product(values, repeat=people)}
     return max(
@@ -207,7 +207,7 @@ def _ldp_and_dp() -> tuple[Claim, list[Row]]:
 
 
 def _apart() -> FloatArray:
-    """Distances between the centres of all cells, in metres."""
+    """Return the distances between the centres of all cells, in metres."""
     row, column = np.divmod(np.arange(GRID.size), GRID.cols)
     steps = np.hypot(row[:, None] - row[None, :], column[:, None] - column[None, :])
     return np.asarray(steps * float(GRID.unit))
@@ -251,7 +251,7 @@ def _footnote_2() -> tuple[Claim, list[Row]]:
 
 
 def draw_remarks(setting: Setting) -> ExhibitResult:
-    """k-RR's optimality, LDP and DP, footnote 2: by linear programs, in fractions, and over all reports."""
+    """Judge k-RR's optimality, LDP and DP, and footnote 2: by linear programs, in fractions, and over all reports."""
     optimal, epsilons = _optimality(setting)
     implied, ratios = _ldp_and_dp()
     remapped, guesses = _footnote_2()

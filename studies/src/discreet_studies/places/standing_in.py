@@ -1,4 +1,4 @@
-"""Labels for exhibits that were drawn on synthetic check-ins, and the same claims on both sets of check-ins."""
+"""Labels for exhibits that were results on synthetic check-ins, and the same claims on both sets of check-ins."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def on_checkins(draw: Callable[[Setting], ExhibitResult]) -> Callable[[Setting],
 
     @wraps(draw)
     def labelled(setting: Setting) -> ExhibitResult:
-        drawn = draw(setting)
-        return drawn if setting.datasets.has("gowalla") else _standing_in(drawn, setting.seed)
+        results = draw(setting)
+        return results if setting.datasets.has("gowalla") else _standing_in(results, setting.seed)
 
     return labelled
 
 
-def _standing_in(drawn: ExhibitResult, seed: int) -> ExhibitResult:
+def _standing_in(results: ExhibitResult, seed: int) -> ExhibitResult:
     note = f"{LABEL} Seed {seed}: {DESCRIPTION} The folder that {FOLDER} or --data names has no Gowalla."
-    charts = {name: _with_label(chart) for name, chart in drawn.charts.items()}
-    return replace(drawn, charts=charts, claims=tuple(map(_on_synthetic, drawn.claims)), note=note)
+    charts = {name: _with_label(chart) for name, chart in results.charts.items()}
+    return replace(results, charts=charts, claims=tuple(map(_on_synthetic, results.claims)), note=note)
 
 
 def _with_label(chart: Chart) -> Chart:
@@ -55,7 +55,7 @@ def _on_synthetic(claim: Claim) -> Claim:
 
 
 def draw_synthetic(setting: Setting) -> ExhibitResult:
-    """Describe the synthetic check-ins, beside Gowalla where it is there, and judge the claims on them too."""
+    """Describe the synthetic check-ins, and Gowalla where its file exists, and judge the claims on them too."""
     invented = replace(setting, datasets=replace(setting.datasets, stand_ins=True))
     both = [square(invented)]
     claims: list[Claim] = []
@@ -71,17 +71,17 @@ def draw_synthetic(setting: Setting) -> ExhibitResult:
     return ExhibitResult({}, {"": [_summary(one) for one in both]}, tuple(claims), chosen)
 
 
-def _summary(found: Square) -> Row:
-    """How large, how clustered and how uneven a set of check-ins is; nothing of single cells or people."""
-    counts = sorted(found.counts.tolist(), reverse=True)
+def _summary(area: Square) -> Row:
+    """Return the size, the clustering and the inequality of a set of check-ins; nothing of single cells or people."""
+    counts = sorted(area.counts.tolist(), reverse=True)
     return {
-        "checkins": found.source, "in_square": len(found.cells), "people": len(found.by_person),
+        "checkins": area.source, "in_square": len(area.cells), "people": len(area.by_person),
         "cells_with_any": sum(count > 0 for count in counts),
-        "share_of_ten_fullest_cells": significant(sum(counts[:10]) / len(found.cells)),
-        "most_of_one_person": int(found.by_person.max()),
+        "share_of_ten_fullest_cells": significant(sum(counts[:10]) / len(area.cells)),
+        "most_of_one_person": int(area.by_person.max()),
         **{
             f"metres_at_printed_epsilon_{name}": significant(
-                float(distances_by_cell(at_epsilon(name, PRINTED[name])) @ found.distribution)
+                float(distances_by_cell(at_epsilon(name, PRINTED[name])) @ area.distribution)
             )
             for name in NAMES
         },

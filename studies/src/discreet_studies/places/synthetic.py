@@ -1,4 +1,4 @@
-"""Synthetic check-ins, which stand in for Gowalla where its file is not there.
+"""Synthetic check-ins, which replace Gowalla where its file is missing.
 
 They are drawn from a seed, and nothing in them is taken from a real check-in: the constants below are round numbers
 that were chosen by hand so that the set is about as large, as clustered and as uneven as published summaries of such
@@ -39,7 +39,7 @@ CORNER_SPREAD = 250.0
 #: How unequal people are: the standard deviation of the logarithm of how often they check in.
 INEQUALITY = 1.3
 
-#: What is said of the check-ins wherever they are used.
+#: The check-ins in a sentence, for charts and notes.
 DESCRIPTION = (
     f"{CHECKINS:,} check-ins of {PEOPLE:,} invented people: {AT_PLACE:.0%} at one of {PLACES} popular places in "
     f"{QUARTERS} quarters, {NEAR_CORNER:.0%} near the person's own corner, the rest anywhere."

@@ -25,7 +25,7 @@ from ..study import ExhibitResult, Row, Setting
 from ..tables import significant
 from .surveys import CHOICES, GEOMETRIC, LARGEST, RESPONSE, UPDATES, Surveys, draw, mechanisms, shapes
 
-#: So many people answer where the errors of the updates are looked at.
+#: Number of people whose errors after the updates are examined.
 PEOPLE = 10_000
 
 
@@ -33,25 +33,25 @@ PEOPLE = 10_000
 
 
 def inverse(n: int, alpha: Fraction) -> list[list[Fraction]]:
-    """G^-1 as it is written down: the tridiagonal inverse of a^|i-j|, with each row divided by its column's factor.
+    """Return G^-1 as a formula: the tridiagonal inverse of a^|i-j|, each row divided by its column's factor.
 
     >>> [[str(x) for x in row] for row in inverse(1, Fraction(1, 2))]
     [['2', '-1'], ['-1', '2']]
     """
     a, whole = alpha, 1 - alpha**2
-    found = [[Fraction(0)] * (n + 1) for _ in range(n + 1)]
+    matrix = [[Fraction(0)] * (n + 1) for _ in range(n + 1)]
     for j in range(n + 1):
         at_end = j in (0, n)
         factor = 1 / (1 + a) if at_end else (1 - a) / (1 + a)
-        found[j][j] = (Fraction(1) if at_end else 1 + a * a) / whole / factor
+        matrix[j][j] = (Fraction(1) if at_end else 1 + a * a) / whole / factor
         for i in (j - 1, j + 1):
             if 0 <= i <= n:
-                found[j][i] = -a / whole / factor
-    return found
+                matrix[j][i] = -a / whole / factor
+    return matrix
 
 
 def is_inverse(n: int, alpha: Fraction) -> bool:
-    """Whether G times :func:`inverse` is the identity, in fractions."""
+    """Return True if G times :func:`inverse` is the identity, in fractions."""
     made = geometric(n, alpha=alpha)
     rows, columns = [[Fraction(made.probability(i, j)) for j in range(n + 1)] for i in range(n + 1)], inverse(n, alpha)
     near = [range(max(0, j - 1), min(n, j + 1) + 1) for j in range(n + 1)]
@@ -63,7 +63,7 @@ def is_inverse(n: int, alpha: Fraction) -> bool:
 
 
 def draw_invertible(setting: Setting) -> ExhibitResult:
-    """Multiply G by its inverse in fractions; at alpha = 1 there is none."""
+    """Multiply G by its inverse in fractions; at alpha = 1 it does not exist."""
     sizes, alphas = setting.pick(range(1, 13), range(1, 41)), [Fraction(text) for text in ("1/10", "1/2", "9/10")]
     rows: list[Row] = [
         {"n": n, "alpha": str(alpha), "product_is_the_identity": is_inverse(n, alpha)}
@@ -87,7 +87,7 @@ def draw_invertible(setting: Setting) -> ExhibitResult:
 
 
 def error_covariance(mechanism: Mechanism, population: FloatArray) -> FloatArray:
-    """The covariance of the errors of q C^-1, times the number of reports."""
+    """Return the covariance of the errors of q C^-1, times the number of reports."""
     reports = population @ mechanism.matrix
     spread = np.diag(reports) - np.outer(reports, reports)
     solved = np.linalg.solve(mechanism.matrix.T, spread)
@@ -95,7 +95,7 @@ def error_covariance(mechanism: Mechanism, population: FloatArray) -> FloatArray
 
 
 def running_deviations(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The standard deviation of the sum of the first 1, 2, ... errors, as they lie and shuffled over the values."""
+    """Return the standard deviation of the sum of the first 1, 2, ... errors, as they lie and shuffled."""
     size = len(covariance)
     sums = np.cumsum(np.cumsum(covariance, axis=0), axis=1).diagonal()[:-1]
     terms = np.arange(1, size)
@@ -104,26 +104,26 @@ def running_deviations(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def correlations(covariance: FloatArray) -> FloatArray:
-    """The mean correlation of two errors by the distance of their values, 1 to the largest."""
+    """Return the mean correlation of two errors by the distance of their values, 1 to the largest."""
     deviations = np.sqrt(covariance.diagonal())
     matrix = covariance / np.outer(deviations, deviations)
     return np.array([matrix.diagonal(d).mean() for d in range(1, len(matrix))])
 
 
 def shuffled_distance(errors: FloatArray, rng: np.random.Generator, times: int) -> float:
-    """The mean Kantorovich distance that these errors would make if they were shuffled over the values."""
+    """Return the mean Kantorovich distance that these errors would make if they were shuffled over the values."""
     return float(np.mean([np.abs(np.cumsum(rng.permutation(errors))).sum() for _ in range(times)]))
 
 
 def _arrangement(surveys: Surveys, rng: np.random.Generator) -> Mean:
-    """The Kantorovich distance of the updates, over that of the same errors shuffled; one for each repetition."""
+    """Return the Kantorovich distance of the updates, over that of the same errors shuffled."""
     errors = surveys.estimates(UPDATES) - surveys.population
     actual = np.abs(np.cumsum(errors, axis=1)).sum(axis=1)
     return Mean.of([float(one) / shuffled_distance(e, rng, 50) for one, e in zip(actual, errors, strict=True)])
 
 
 def draw_conjecture(setting: Setting) -> ExhibitResult:
-    """Exact errors of the linear estimate, then those of the updates: as they lie, and shuffled."""
+    """Compare the errors of the linear estimate, exactly, and of the updates: as they lie, and shuffled."""
     made = mechanisms()
     rows: list[Row] = []
     ratios: dict[tuple[str, str], float] = {}

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def least_delta_of_changing_laws(E: float, stay: float, reach: int, counts: int, *, unbiased: bool) -> float:
-    """Return the least true delta of noise with a law for each of so many successive counts.
+    """Return the least true delta of noise with a law for each of several successive counts.
 
     Errors lie in [-D, D] and the truth has the probability eta at every count. The variables are the probabilities, the
     positive part of each ``P(y | n) - E P(y | n')`` for neighbouring counts, and delta.
@@ -18,9 +18,9 @@ def least_delta_of_changing_laws(E: float, stay: float, reach: int, counts: int,
     E, stay, reach
         e^epsilon, eta and D.
     counts
-        How many counts there are.
+        Number of counts.
     unbiased
-        Whether every law must have zero mean.
+        True if every law must have zero mean.
 
     Examples
     --------
@@ -52,12 +52,12 @@ def least_delta_of_changing_laws(E: float, stay: float, reach: int, counts: int,
         right.append(side)
     cost = np.zeros(width)
     cost[-1] = 1.0
-    found = linprog(cost, A_ub=np.array(most), b_ub=np.zeros(len(most)), A_eq=np.array(equal), b_eq=right)
-    return float(found.fun)
+    solution = linprog(cost, A_ub=np.array(most), b_ub=np.zeros(len(most)), A_eq=np.array(equal), b_eq=right)
+    return float(solution.fun)
 
 
 def _equalities(reach: int, stay: float, unbiased: bool) -> list[tuple[list[int], float]]:
-    """The coefficients of each law's equalities, with their right sides."""
+    """Return the coefficients of each law's equalities, with their right sides."""
     errors = list(range(-reach, reach + 1))
-    found: list[tuple[list[int], float]] = [([1] * len(errors), 1.0), ([int(z == 0) for z in errors], stay)]
-    return [*found, (errors, 0.0)] if unbiased else found
+    equalities: list[tuple[list[int], float]] = [([1] * len(errors), 1.0), ([int(z == 0) for z in errors], stay)]
+    return [*equalities, (errors, 0.0)] if unbiased else equalities

@@ -27,7 +27,7 @@ SAME = 1e-9
 #: A setting with small counts where the best shared law is not symmetric: epsilon, stay and reach.
 LEANING = NoiseRequirements(Fraction(18, 100), 3, 0, 6, Fraction(26, 100))
 
-#: Where laws that change with the count are tried, among so many counts: epsilon, eta and D.
+#: Setting of laws that change with the count (epsilon, eta and D), and numbers of counts.
 CHANGING, NUMBERS = (Fraction(11, 10), Fraction(1, 2), 4), (2, 4, 8, 16)
 
 _NAMES = {
@@ -140,26 +140,26 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
 
 
 def _few_counts() -> Claim:
-    """Laws that change with the count, among few counts."""
+    """Judge laws that change with the count, among few counts."""
     one_law = float(bounded.least_delta(*CHANGING))
-    found = {
+    deltas_by_bias = {
         unbiased: [
             least_delta_of_changing_laws(math.exp(CHANGING[0]), float(CHANGING[1]), CHANGING[2], k, unbiased=unbiased)
             for k in NUMBERS
         ]
         for unbiased in (False, True)
     }
-    said = {
+    texts = {
         unbiased: ", ".join(f"{rounded(delta)} with {k}" for k, delta in zip(NUMBERS, deltas, strict=True))
-        for unbiased, deltas in found.items()
+        for unbiased, deltas in deltas_by_bias.items()
     }
-    rising = all(deltas == sorted(deltas) for deltas in found.values())
-    met = all(abs(deltas[-1] / one_law - 1) < SAME for deltas in found.values())
+    rising = all(deltas == sorted(deltas) for deltas in deltas_by_bias.values())
+    reached = all(abs(deltas[-1] / one_law - 1) < SAME for deltas in deltas_by_bias.values())
     return Claim(
         "least delta: few counts", "[R] least delta",
         "The closed form is the least delta if counts have no upper end; among few counts, laws that change with the "
         "count can have a smaller one.",
         f"At epsilon 1.1, eta 0.5 and D = 4 it is {rounded(one_law)}. By linear programs with a law for each count the "
-        f"least is {said[False]} counts, and {said[True]} if every law has zero bias.",
-        judge(rising and met and found[False][2] < one_law),
+        f"least is {texts[False]} counts, and {texts[True]} if every law has zero bias.",
+        judge(rising and reached and deltas_by_bias[False][2] < one_law),
     )  # fmt: skip
