@@ -46,9 +46,11 @@ def random_table(rng: np.random.Generator, far: np.ndarray) -> Table:
     """Random weights; half the time near the limits that a distance sets, so that many pairs are close."""
     size, columns = len(far), int(rng.integers(2, 5))
     if rng.random() < 0.5:
-        return Table.from_array(
-            rng.integers(0 if rng.random() < 0.2 else 1, 40, (size, columns)) + np.eye(size, columns, dtype=int)
-        )
+        weights = rng.integers(1, 40, (size, columns))
+        if rng.random() < 0.3:  # some reports are impossible
+            weights[rng.random(weights.shape) < 0.3] = 0
+            weights[weights.sum(axis=1) == 0] = 1
+        return Table.from_array(weights)
     return Table.from_array(2 ** (far.max() - far[:, rng.integers(0, size, columns)]))
 
 

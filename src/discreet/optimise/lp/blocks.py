@@ -39,6 +39,9 @@ _QUICK_GAP, _MANY_BLOCKS = 0.05, 150
 #: Shares of the diagonal that are added to it: a grain of regularity in each precision.
 _GRAIN, _QUICK_GRAIN = 1e-14, 1e-6
 
+#: Share of the gap that residuals of Newton's equations may cost.
+_NEGLIGIBLE = 1e-2
+
 #: Corrections of a direction towards equal products.
 CORRECTIONS = 5
 
@@ -240,7 +243,10 @@ class _Iterate:
             left[:, :n] += dlam
             left_sum = self.lacking_sum - dv[:, :n].sum(axis=0)
             remaining = float(np.abs(left).max())
-            if remaining < 1e-3 * operators.tolerance / n or remaining > before / 2:
+            if (
+                remaining < _NEGLIGIBLE * max(operators.tolerance, self.gap * abs(self.value)) / n
+                or remaining > before / 2
+            ):
                 break
             before = remaining
         ds = operators.slack(dv)
