@@ -85,6 +85,8 @@ def test_every_package_that_multiplies_matrices_is_run_under_other_kernels() -> 
     packages = {
         file.relative_to(source).with_suffix("").parts[0] for file in source.rglob("*.py") if multiplies_matrices(file)
     }
+    if any(map(multiplies_matrices, (ROOT / "studies" / "src").rglob("*.py"))):
+        packages.add("studies")
     assert packages == set(NUMERICAL)
     for place in (place for places in NUMERICAL.values() for place in places):
         files = [TESTS / place] if place.endswith(".py") else list((TESTS / place).glob("test_*.py"))

@@ -135,7 +135,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = shutil.copytree(DOCS, folder / "project" / "docs", ignore=shutil.ignore_patterns("_build", "_generated"))
     for beside in ROOT.iterdir():
         if beside != DOCS and not beside.name.startswith("."):
-            (folder / "project" / beside.name).symlink_to(beside)
+            copy = folder / "project" / beside.name
+            if beside.is_dir():
+                copy.symlink_to(beside)
+            else:  # a page that another includes: its links are read from where it is
+                shutil.copyfile(beside, copy)
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(folder / "cache")]
     done = subprocess.run([*command, str(sources), str(folder / "html")], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -19,7 +19,7 @@ from discreet.collect.reporting.transport import Http, ServiceUnreachable
 from support.needs import need
 from support.paths import DOCS
 from support.ports import reserved_port
-from support.running_service import RunningService, ServiceResponse
+from support.running_service import RunningService, Answer
 from support.waiting import LIMIT_SECONDS, wait_for
 
 DOCUMENTED = DOCS / "howto_service.md"
@@ -89,12 +89,12 @@ def test_a_client_reports_over_tls_and_to_no_one_it_does_not_trust(service, toke
 
 def ask_over_tls(
     port: int, trusting: ssl.SSLContext, method: str, path: str, body: bytes = b"", **headers: str
-) -> ServiceResponse:
+) -> Answer:
     connection = http.client.HTTPSConnection("localhost", port, context=trusting, timeout=LIMIT_SECONDS)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
-        return ServiceResponse(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+        return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
     finally:
         connection.close()
 
@@ -122,7 +122,7 @@ def test_a_curator_enters_works_and_logs_out_over_tls(tmp_path: Path) -> None:
     with pages_behind_tls(tmp_path) as (origin, trusting):
         assert (tmp_path / "reports.db.link").read_text().startswith(f"{origin}/enter#token=")
 
-        def ask(method: str, path: str, body: bytes = b"", **headers: str) -> ServiceResponse:
+        def ask(method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
             return ask_over_tls(int(origin.rpartition(":")[2]), trusting, method, path, body, **headers)
 
         token = read_token(tmp_path)
