@@ -19,7 +19,7 @@ from discreet.collect.reporting.transport import Http, ServiceUnreachable
 from support.needs import need
 from support.paths import DOCS
 from support.ports import reserved_port
-from support.running_service import RunningService, Answer
+from support.running_service import Answer, RunningService
 from support.waiting import LIMIT_SECONDS, wait_for
 
 DOCUMENTED = DOCS / "howto_service.md"
