@@ -18,7 +18,7 @@ _MAX_CHARACTERS = 300
 
 
 def read_publication_text(text: object, name: str) -> str:
-    """Read one of the texts: printable characters on one line; empty if there is none.
+    """Read one of the texts: printable characters on one line, or an empty text.
 
     >>> read_publication_text("Visits by site, 2026", "title")
     'Visits by site, 2026'
@@ -31,7 +31,7 @@ def read_publication_text(text: object, name: str) -> str:
 
 @dataclass(frozen=True)
 class Publication:
-    """The curator's statements about a publication; each is empty where there is none.
+    """The curator's statements about a publication; each may be empty.
 
     Attributes
     ----------
