@@ -122,8 +122,10 @@ class Client:
 
     Examples
     --------
-    >>> client = Client("https://survey.example", "my.diary", maximum=4)
-    >>> client.spent("ann", "visits")
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     client = Client("https://survey.example", f"{folder}/my.diary", maximum=4)
+    ...     client.spent("ann", "visits")
     0.0
     """
 
