@@ -9,7 +9,7 @@ reaches an engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -23,6 +23,7 @@ from .expressions import name_text
 from .levels import Levels, levels_text, refuse_stray_grouping
 from .selecting import (
     count_condition,
+    counts_distinct,
     group_columns,
     is_quantile,
     judge_clauses,
@@ -47,10 +48,14 @@ MAX_COUNTS = 1_000
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One count: its heading in the published table, and which rows count (None: every row)."""
+    """One count: its heading in the published table, and which rows count (None: every row).
+
+    ``distinct`` is true of COUNT(DISTINCT unit) in the text of a question. Where people are counted it is COUNT(*).
+    """
 
     name: str
     condition: Condition | None
+    distinct: bool = field(default=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -137,7 +142,7 @@ class Question:
         if len(set(by)) < len(by):
             raise refusal("GROUP BY names a column twice", "Name each column once.")
         aggregates = tuple(
-            Aggregate(count.name, None if count.condition is None else count.condition.rename(names))
+            replace(count, condition=None if count.condition is None else count.condition.rename(names))
             for count in self.aggregates
         )
         where = None if self.where is None else self.where.rename(names)
@@ -237,7 +242,7 @@ def _read_question(sql: str, unit: str) -> Question:
             quantiles.append(read_quantile_expression(item, names))
         else:
             condition = count_condition(item, names, unit)
-            counts.append(Aggregate(alias or _heading(len(counts), condition), condition))
+            counts.append(Aggregate(alias or _heading(len(counts), condition), condition, counts_distinct(item)))
     if quantiles:
         if counts:
             raise refusal(
