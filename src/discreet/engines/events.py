@@ -32,9 +32,10 @@ def events_sql(counting: Counting, rows: str, hashed: Callable[[str], str], text
     capped = ", ".join(f"least({count}, {most}) AS {name}" for count, name in zip(matches, names, strict=True))
     chosen = f"SELECT unit, v >> {c} AS g, {capped} FROM ({rows}) AS r GROUP BY unit, v >> {c}"
     if counting.max_groups < size:
-        order = f"(g - {hashed('unit')} % {size} + {size}) % {size}"
         if counting.uses_hashed_choice:
             order = f"{hashed(hash_input_sql('unit', 'g', text))}, g"
+        else:
+            order = f"(g - {hashed('unit')} % {size} + {size}) % {size}"
         columns = ", ".join(["g", *names, f"row_number() OVER (PARTITION BY unit ORDER BY {order}) AS place"])
         chosen = f"SELECT {columns} FROM ({chosen}) AS each"
         chosen = f"SELECT * FROM ({chosen}) AS ordered WHERE place <= {counting.max_groups}"

@@ -129,7 +129,7 @@ def question_in_words(plan: Plan, table: TablePlan) -> str:
     counted = who.several if rows is None else "rows"
     sentence = f"How many {counted} are there in {question.table}{where}{by}?"
     if rows is not None:
-        sentence += f" At most {plural(rows, 'row')} of one {who.one} {'is' if rows == 1 else 'are'} counted in each."
+        sentence += f" At most {plural(rows, 'row')} of one {who.one} {'is' if rows == 1 else 'are'} in each count."
     conditions = [(one.name, one.condition) for one in question.aggregates]
     if len(conditions) > 1 or conditions[0][1] is not None:
         measures = [f"{name} ({'all' if condition is None else condition.text})" for name, condition in conditions]
