@@ -211,7 +211,9 @@ class _RangeReading(Reading):
 
     def indices(self, columns: Columns) -> IntArray | None:
         try:
-            return np.asarray(self._space.indices(np.asarray(columns[0], float)))  # None is NaN, which is no value
+            return np.asarray(
+                self._space.indices(np.asarray(columns[0], float))
+            )  # None becomes NaN, which no space contains
         except DiscreetError:
             return None
 

@@ -153,8 +153,10 @@ def design(
     )  # fmt: skip
     if notion != "metric":
         return made
-    judged = certify(made.kernel, made.inputs, "metric", details=made.certificate.details)  # steps are adjacent counts
-    return replace(made, certificate=judged)
+    certificate = certify(
+        made.kernel, made.inputs, "metric", details=made.certificate.details
+    )  # steps are adjacent counts
+    return replace(made, certificate=certificate)
 
 
 def _design_for_counts(

@@ -26,7 +26,7 @@ _MAX_TABLES = 12
 #: Maximum number of characters of a value in a table.
 _MAX_LABEL_CHARACTERS = 200
 
-#: Mark of a change that noise does not explain, beside the emphasis of a page.
+#: Mark of a change that noise does not explain, in addition to the emphasis on a page.
 _MARK = "* "
 
 
