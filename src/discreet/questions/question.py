@@ -277,8 +277,8 @@ def with_quantiles(question: Question, quantiles: Sequence[QuantileRequest]) -> 
         )
     bands = (*question.bands, *(None,) * added) if question.bands else ()
     headings = (*question.headings, *by[len(question.by) :]) if question.headings else ()
-    quantiles = tuple(dict.fromkeys((*question.quantiles, *places)))
-    return replace(question, by=tuple(by), bands=bands, headings=headings, quantiles=quantiles)
+    places = [*dict.fromkeys((*question.quantiles, *places))]
+    return replace(question, by=tuple(by), bands=bands, headings=headings, quantiles=tuple(places))
 
 
 def _named_bands(select: Expression, names: frozenset[str]) -> dict[str, BandExpression]:

@@ -153,9 +153,8 @@ def design(
     )  # fmt: skip
     if notion != "metric":
         return made
-    certificate = certify(
-        made.kernel, made.inputs, "metric", details=made.certificate.details
-    )  # steps are adjacent counts
+    # steps are adjacent counts
+    certificate = certify(made.kernel, made.inputs, "metric", details=made.certificate.details)
     return replace(made, certificate=certificate)
 
 

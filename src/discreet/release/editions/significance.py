@@ -17,8 +17,8 @@ def changes_beyond_noise(
 
     The probability that one or more of them is noise alone is at most ``1 - level``, whatever the true counts are and
     however many changes there are. With m changes, each is first judged by an interval that misses with probability
-    ``(1 - level)/m``; those that are marked no longer count, and the rest are judged again (Holm 1979). The changes may depend on
-    each other: two pairs share an edition.
+    ``(1 - level)/m``; those that are marked no longer count, and the rest are judged again (Holm 1979). The changes
+    may depend on each other: two pairs share an edition.
     """
     tests = sum(int((one.comparable & (one.low < one.high)).sum()) for one in _changes(editions, pairs, level))
     marked = 0

@@ -105,7 +105,7 @@ def prose(text: str) -> str:
 
 
 def print_on_wide_pages(sheet: Sheet, repeated_lines: tuple[int, int], pages: int = 1) -> None:
-    """Print a sheet in landscape format on this number of pages side by side, with these lines and the first column on every page."""
+    """Print a sheet this many pages wide, with these lines and the first column on every page."""
     sheet.set_landscape()
     sheet.set_paper(9)  # A4
     sheet.fit_to_pages(pages, 0)
