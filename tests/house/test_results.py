@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 
 import discreet as dc
 from discreet.estimation.method_table import METHODS
-from discreet.optimise.design.describing import Design
+from discreet.optimise.design.report import Design
 from discreet.optimise.noise.ptable import DesignedTable
 from discreet.ptables.table import PTable
 from discreet.report import Bar, Bullets, Code, Fact, Picture, Prose, Refusal, Report, Result, Section, Terms, TextTable

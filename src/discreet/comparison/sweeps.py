@@ -11,7 +11,7 @@ from ..report import Fact, Json, Prose, Report, Result, Section, TextTable, stam
 from ..tabular import Columns, Tabular
 
 if TYPE_CHECKING:
-    from .comparing import Comparison
+    from .compare import Comparison
 
 
 @dataclass(frozen=True)

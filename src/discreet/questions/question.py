@@ -21,7 +21,7 @@ from .conditions import Condition, column_name, only, piece, refusal
 from .exclusion import most_together
 from .expressions import name_text
 from .levels import Levels, levels_text, refuse_stray_grouping
-from .selecting import (
+from .select import (
     count_condition,
     group_columns,
     is_quantile,

@@ -11,7 +11,7 @@ from ..engines.arrow.tables import ArrowStream, table_in_memory
 from ..errors import InvalidInput, InWords, UnreadableFile, WrongType, arg
 from ..exact.rationals import Number
 from ..ledger.ledger import Ledger
-from ..ledger.stores.opening import open_store
+from ..ledger.stores.open import open_store
 from ..lists import read_list
 from .bundle.cross_frames import CrossTable
 from .dataset import Dataset, counting_sql

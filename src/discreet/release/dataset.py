@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, NoReturn, Unpack, cast
 
 from ..addresses import read_address
 from ..datasets.columns import DeclaredColumn
+from ..datasets.create import refuse_other_terms
 from ..datasets.declaration import FIXED, Declaration, DeclaredTable
 from ..datasets.editions import bind_edition, edition_file, refuse_other_file
-from ..datasets.making import refuse_other_terms
 from ..datasets.publication import Publication
 from ..engines.sources import Data, Source, open_source
 from ..errors import InvalidInput, InWords, WrongType, arg, call, named
@@ -20,7 +20,7 @@ from ..ledger.ledger import Ledger, RecordedAnswer
 from ..lists import read_list
 from ..questions.domains import split_domain
 from ..questions.question import Question, read_question, table_of_question
-from ..questions.selecting import read_where
+from ..questions.select import read_where
 from ..report import Json, Report, Result
 from ..sources.encodings import UTF8, read_encoding
 from ..sources.sql import quoted

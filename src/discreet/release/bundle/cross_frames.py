@@ -12,13 +12,13 @@ from ...plots.counts import label
 from ...questions.groups import Value
 from ...report import Bullets, Json, Part, Prose, Report, Result, Section, TextTable, stamped
 from ...wording import percent, plural
-from ..plan.describing import plan_facts
+from ..plan.report import plan_facts
 from ..tables.levelled_counts import TOTAL_LABEL
 from ..tables.released import Row
 from ..tables.typed_columns import COLUMN_TYPES, error_type
 from .cross import MAX_COLUMNS, count_and_interval, figure
 from .frames import load_package
-from .opening import opening_sentences
+from .introduction import opening_sentences
 
 if TYPE_CHECKING:
     from ..tables.released import ReleasedTable

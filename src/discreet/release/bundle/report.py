@@ -12,13 +12,13 @@ from ...engines.base import ROW
 from ...plots.counts import MAX_DRAWN_CELLS, invisible_half_width, label
 from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Terms, TextTable
 from ...wording import percent, plural
-from ..plan.describing import learning, plan_facts, question_in_words
+from ..plan.report import learning, plan_facts, question_in_words
 from ..quantile_rows import QuantileTable
 from ..tables.columns import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, error_meanings
 from ..tables.csv_text import rounded_file, table_files
 from ..tables.released import ReleasedTable
 from .cross import count_and_interval, cross_table
-from .opening import opening
+from .introduction import opening
 
 if TYPE_CHECKING:
     from ..plan.plan import Plan

@@ -28,8 +28,8 @@ from ...wording import listed, plural
 from ..plan.plan import Plan, plan_from_request
 from ..quantile_rows import QuantileTable, quantile_file
 from ..tables.columns import LAYOUT, ErrorColumn
+from ..tables.csv_lines import Refuted
 from ..tables.csv_text import decimal_text, table_files
-from ..tables.reading import Refuted
 from ..tables.released import ReleasedTable
 from . import contents
 from .contents import CHECKSUM_FILE, MALFORMED

@@ -17,7 +17,7 @@ from ..bundle.contents import COLUMN_MEANING
 from ..bundle.cross import Crossing, crossing, figure
 from ..bundle.released import Release
 from ..bundle.report import columns_in_words, not_guaranteed
-from ..plan.describing import question_in_words
+from ..plan.report import question_in_words
 from ..quantile_rows import QUANTILE_MEANING
 from ..tables.columns import STATUS_MEANING
 from ..tables.levelled_counts import ROUNDED_COLUMN, ROUNDED_MEANING

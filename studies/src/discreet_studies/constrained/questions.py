@@ -14,7 +14,7 @@ from discreet.losses import Loss
 from discreet.mechanism import Mechanism
 from discreet.mechanisms.geometric import geometric, two_sided_geometric
 from discreet.optimise.design.chooser import cost_of
-from discreet.optimise.design.designing import design
+from discreet.optimise.design.design import design
 from discreet.properties import Property, Rows
 from discreet.utility import cost
 from discreet.wording import listed

@@ -15,7 +15,7 @@ from ...privacy.relations import RELATIONS
 from ...report import Bullets, Fact, Json, Part, Picture, Prose, Report, Section, TextTable
 from ...unit import Unit
 from ...wording import listed, percent, plural
-from ..plan.describing import cost_in_words
+from ..plan.report import cost_in_words
 
 if TYPE_CHECKING:
     from .compare import EditionComparison
