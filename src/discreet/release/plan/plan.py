@@ -31,7 +31,7 @@ from ..protection import Protection, read_max_rows
 from ..tables.kinds import table_from_json
 from ..tables.table import TablePlan
 from .caps import CapError
-from .describing import odds_in_words, plan_report, several_units_in_words
+from .report import odds_in_words, plan_report, several_units_in_words
 
 #: The public request of a release, as JSON.
 Request: TypeAlias = Mapping[str, Any]
