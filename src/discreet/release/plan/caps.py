@@ -75,10 +75,6 @@ def refuse_with_rows(request: ReleaseRequest, questions: Sequence[Question]) -> 
             f"Leave it out, or name the person's column with {arg('unit', 'COLUMN')}.",
             argument="max_rows",
         )
-    if request.discover:
-        raise InvalidInput(
-            "groups are discovered by the number of their people, not of their rows.", without, argument="max_rows"
-        )
     if request.sizes is not None:
         raise InvalidInput(
             "public sizes bound the number of people in a group, not of their rows.", without, argument="max_rows"
