@@ -50,7 +50,7 @@ def _composed_noise(noise: CellNoise, change: Change, method: str) -> tuple[Mech
     """Return the mechanism of one level of a table, and how often it enters the composition.
 
     Where a cell can change by more than one, the cost is ``l1 epsilon`` for pure noise, and ``squared_l2 rho`` for the
-    discrete Gaussian (Canonne, Kamath, Steinke 2020). Other noise is judged anew for all steps up to the largest one,
+    discrete Gaussian (Canonne, Kamath, Steinke 2020). Other noise is judged again for all steps up to the largest one,
     where cells change alike; where they do not, it is refused.
     """
     weakest = _weakest(noise.mechanisms)
@@ -137,7 +137,7 @@ def _adds_up(tables: Sequence[PricedTable], epsilon: Fraction) -> bool:
     for mechanism, change in _mechanisms(tables):
         claim = mechanism.certificate
         if math.isinf(claim.epsilon) or (claim.delta and not change.by_one):
-            return False  # such noise is judged anew for larger steps, which may have no finite epsilon
+            return False  # such noise is judged again for larger steps, which may have no finite epsilon
     return composition(tables, "basic").holds(epsilon, 0)
 
 

@@ -202,7 +202,7 @@ class TablePlan(ABC):
 
     @property
     def counted(self) -> str:
-        """What the privacy of the noise is stated for: each count, or each row of one."""
+        """The noun for which the privacy of the noise is stated: each count, or each row of one."""
         return "count" if self.max_rows is None else "row of a count"
 
     @property
