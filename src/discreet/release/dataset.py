@@ -33,6 +33,8 @@ from .plan.plan import Plan
 from .plan.planning import plan_request
 from .plan.quantile_planning import add_quantiles
 from .plan.request import Domain, RequestFields, read_request
+from .simulate import SimulatedRelease, simulate_release
+from .tables.simulated import MadeUpSizes
 
 
 class Budget(NamedTuple):
@@ -401,6 +403,13 @@ class BoundPlan(Result):
         recorded = self._recorded_answer(self.plan, book)
         self._preview_answer = [recorded]
         return preview_release(self.plan, self.source, book, out, lambda *_: recorded)
+
+    def simulate(self, sizes: MadeUpSizes | None = None, *, seed: int = 0) -> SimulatedRelease:
+        """Return the table that would be published for made-up counts; see :func:`discreet.simulate_release`.
+
+        Neither the data nor the ledger is opened.
+        """
+        return simulate_release(self.plan, sizes, seed=seed)
 
     def release(self, out: str | Path | None = None) -> Release:
         """Release the counts: reserve, count, add noise, commit, and write the bundle to a new folder if one is named.
