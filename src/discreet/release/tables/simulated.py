@@ -87,4 +87,4 @@ def parts_of(sizes: IntArray, question: Question) -> IntArray:
 def parts_within(sizes: IntArray) -> IntArray:
     """Return made-up counts within public sizes: an uneven part of each."""
     shares = np.random.default_rng(_SPREAD_SEED).uniform(0.2, 0.8, size=sizes.size)
-    return np.rint(sizes * shares).astype(np.int64)
+    return np.asarray(np.rint(sizes * shares), dtype=np.int64)
