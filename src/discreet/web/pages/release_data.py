@@ -41,6 +41,9 @@ _MAX_SHOWN = 70
 #: Maximum number of declared values of a column to choose from.
 MAX_CHOICES = 400
 
+#: Pattern of a text that stands for itself on a line of its own.
+_PLAIN_LINE = re.compile(r"""(?!(?i:null|none|nan)$)[^\W\d_](?!.*[.][.])([^'"\n]*[^'"\s])?""")
+
 #: Kinds of columns whose values have no order that quantiles could use.
 _UNORDERED_KINDS = ("text", "boolean", "other")
 
@@ -353,11 +356,22 @@ def _column_offer(name: str, kind: str, declaration: Declaration) -> ColumnOffer
     items = tuple("*" if value in (..., REST) else "NULL" if value is None else _value_text(value) for value in values)
     is_range = isinstance(column.values, str) and ".." in column.values
     place = "" if column.file is None else f" in {column.file}"
-    public = text if is_range else f"{plural(len(items), 'value')}{place}: {_shortened(', '.join(items))}"
+    shown = _shortened(", ".join(map(str, values)))
+    public = text if is_range else f"{plural(len(items), 'value')}{place}: {shown}"
     return ColumnOffer(
-        name, kind, public, AS_DECLARED, text if is_range else "\n".join(items[:MAX_CHOICES]),
+        name, kind, public, AS_DECLARED, text if is_range else _lines(values[:MAX_CHOICES], items),
         items if len(items) <= MAX_CHOICES else (), all(isinstance(value, int) for value in values),
     )  # fmt: skip
+
+
+def _lines(values: Sequence[object], items: Sequence[str]) -> str:
+    """Return values one on each line, as plain as they can be; ``items`` are the same values in quotes where needed."""
+    if len(values) == 1:
+        return items[0]
+    return "\n".join(
+        str(value) if isinstance(value, str) and value is not REST and _PLAIN_LINE.fullmatch(value) else item
+        for value, item in zip(values, items, strict=False)
+    )
 
 
 def _shortened(text: str) -> str:
