@@ -12,8 +12,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InvalidInput
+from discreet.release.made_up import MADE_UP_VALUES, spread
 from discreet.release.simulate import MADE_UP, WATERMARK
-from discreet.release.tables.simulated import MADE_UP_VALUES, spread
 from support.command_line import run
 from support.refusals import refused
 

@@ -86,7 +86,7 @@ def test_long_lists_are_shown_by_their_number_and_typed_one_on_each_line(pages: 
     assert keys[0] == keys[1]  # the lines ask for the groups as they are declared
     plan = pages.post("/release/plan", asked(by="town", how__town="values", values__town="town 1\nAalst, east\n*\n"))
     assert "town=town 1," in command(plan) and "Aalst, east" in command(plan)
-    assert "(3 town: 'town 1', 'Aalst, east', (all others))" in plan
+    assert re.search("3 town: 'town 1', 'Aalst, east'", plan)
 
 
 def test_some_of_the_declared_values_are_ticked(pages: QuietPages) -> None:
@@ -251,14 +251,11 @@ def test_other_noise_is_another_draw(pages: QuietPages) -> None:
 def test_after_a_release_the_form_is_kept(pages: QuietPages) -> None:
     form = asked(where="age > 30", how__site="values", values__site="1\n2", epsilon="2", title="Two sites")
     page = pages.release(form)
-    assert "epsilon 8 is left of epsilon 10" in page
+    assert re.search("epsilon 8 is left", page)
     again = html.unescape(re.findall('id="again" href="([^"]*)"', page)[0])
     kept = pages.look(again)
-    assert (
-        'value="age &gt; 30"' in kept
-        and 'value="Two sites"' in kept
-        and 'id="epsilon" name="epsilon" value="2"' in kept
-    )
+    for name, value in (("where", "age > 30"), ("title", "Two sites"), ("epsilon", "2")):
+        assert html.unescape(re.findall(f'name="{name}" value="([^"]*)"', kept)[0]) == value
     assert re.search('name="by" value="site" checked', kept) and 'hx-trigger="load' in kept
     assert (
         html.unescape(re.findall('<textarea name="values:site".*?\n(.*?)</textarea>', kept, re.DOTALL)[0]) == "1\n2\n"

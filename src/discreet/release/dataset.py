@@ -28,13 +28,13 @@ from ..unit import read_unit_name
 from .bundle.recorded import recorded_answer
 from .bundle.released import Release
 from .counts import LedgerDecision, preview_release, release_plan
+from .made_up import MadeUpSizes
 from .plan.fields import read_quantiles
 from .plan.plan import Plan
 from .plan.planning import plan_request
 from .plan.quantile_planning import add_quantiles
 from .plan.request import Domain, RequestFields, read_request
 from .simulate import SimulatedRelease, simulate_release
-from .tables.simulated import MadeUpSizes
 
 
 class Budget(NamedTuple):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ..exact.bits import seeded_bits
 from ..plots.counts import MAX_DRAWN_CELLS
 from ..report import Json, Prose, Report, Result, Section, stamped
 from .bundle.report import table_sections
+from .made_up import MadeUpSizes
 from .plan.describing import plan_facts, question_in_words
 from .plan.plan import Plan
 from .quantile_rows import QuantileTable
-from .tables.released import ReleasedTable
-from .tables.simulated import MadeUpSizes
+from .tables.released import ReleasedTable, Row
 
 #: The watermark of everything that was made up.
 WATERMARK = "SIMULATED"
@@ -40,6 +39,18 @@ class SimulatedRelease(Result):
         One table for each question.
     seed
         The seed of the noise.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> plan = dc.plan_release(
+    ...     "SELECT site, COUNT(*) FROM visits GROUP BY site", data="visits", unit="person",
+    ...     domain={"site": range(1, 4)}, max_groups=1, epsilon=1,
+    ... )
+    >>> simulated = dc.simulate_release(plan, 500)
+    >>> print(simulated.describe()[:45])
+    Simulated: Counts of visits by site
+    Simulated
     """
 
     plan: Plan
@@ -51,7 +62,7 @@ class SimulatedRelease(Result):
         """The titles of its tables, marked as simulated."""
         return f"Simulated: {'; '.join(dict.fromkeys(table.title for table in self.tables))}"
 
-    def rows(self, table: int = 0) -> list[dict[str, Any]]:
+    def rows(self, table: int = 0) -> list[Row]:
         """Return a mapping for each cell of a table, as those of a release."""
         return self.tables[table].rows()
 

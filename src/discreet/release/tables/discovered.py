@@ -25,6 +25,7 @@ from ...questions.groups import Groups, domain_column
 from ...questions.question import Question
 from ...report import Fact, Json
 from ...wording import listed, percent
+from ..made_up import MADE_UP_VALUES, USUAL_TOTAL, MadeUpSizes, parts_of, read_total, spread
 from ..noise.cells import CellNoise
 from ..noise.discovered import DiscoveredNoise, discovered_noise
 from ..protection import Protection
@@ -35,7 +36,6 @@ from .levelled import refuse_with_totals
 from .plain import PlainTablePlan
 from .reading import Refuted
 from .released import ReleasedTable
-from .simulated import MADE_UP_VALUES, USUAL_TOTAL, MadeUpSizes, parts_of, read_total, spread
 from .table import Counted, Entry, TablePlan, law_in_words, names_fit
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from ...questions.orders import places_in
 from ...questions.question import Question
 from ...report import Fact, Json
 from ...wording import noun, plural
+from ..made_up import USUAL_TOTAL, MadeUpSizes, made_up_counts, parts_within
 from ..noise.accuracy import Expected
 from ..noise.cells import CellNoise
 from ..pricing import price
@@ -32,7 +33,6 @@ from .columns import IMPOSSIBLE, LAYOUT, NORMAL, STATUS_MEANING, SUPPRESSED
 from .draft import CellRequest, Draft
 from .reading import Refuted, read_lines
 from .released import ReleasedTable
-from .simulated import USUAL_TOTAL, MadeUpSizes, made_up_counts, parts_within
 from .table import Counted, Entry, TablePlan, names_fit
 
 if TYPE_CHECKING:

@@ -28,11 +28,11 @@ from ...questions.orders import canonical, places_in
 from ...questions.question import Question
 from ...report import Fact, Json, plain
 from ...wording import plural, rounded
+from ..made_up import MadeUpSizes
 from ..noise.accuracy import Expected
 from ..noise.cells import OUTPUT_IN_WORDS, CellNoise
 from ..protection import Change, Protection
 from .released import ReleasedTable
-from .simulated import MadeUpSizes
 
 if TYPE_CHECKING:
     from ...engines.sources import Source

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -350,10 +350,10 @@ def _column_offer(name: str, kind: str, declaration: Declaration) -> ColumnOffer
     if column.bands is not None:
         return ColumnOffer(name, kind, f"bands {_shortened(text)}", AS_DECLARED, text, has_order=True)
     try:
-        values = tuple(column.domain(declaration.folder))  # type: ignore[call-overload]
+        values = column_values(column, declaration.folder)
     except DiscreetError:  # of a file, which the plan says
         return ColumnOffer(name, kind, f"the values in {column.file}", AS_DECLARED)
-    items = tuple("*" if value in (..., REST) else "NULL" if value is None else _value_text(value) for value in values)
+    items = tuple(map(_item_text, values))
     is_range = isinstance(column.values, str) and ".." in column.values
     place = "" if column.file is None else f" in {column.file}"
     shown = _shortened(", ".join(map(str, values)))
@@ -362,6 +362,13 @@ def _column_offer(name: str, kind: str, declaration: Declaration) -> ColumnOffer
         name, kind, public, AS_DECLARED, text if is_range else _lines(values[:MAX_CHOICES], items),
         items if len(items) <= MAX_CHOICES else (), all(isinstance(value, int) for value in values),
     )  # fmt: skip
+
+
+def column_values(column: DeclaredColumn, folder: Path) -> tuple[object, ...]:
+    """Return the declared values of a column without bands; its file is relative to a folder."""
+    values = column.domain(folder)
+    assert isinstance(values, Iterable)
+    return tuple(values)
 
 
 def _lines(values: Sequence[object], items: Sequence[str]) -> str:
@@ -391,6 +398,13 @@ def groups_text(column: DeclaredColumn) -> str:
     if isinstance(column.values, str):
         return column.values
     return ",".join(map(_value_text, column.values or ()))
+
+
+def _item_text(value: object) -> str:
+    """Return a value of a domain as a person types it: also a missing one, and all others."""
+    if value is None:
+        return "NULL"
+    return "*" if value is ... or value is REST else _value_text(value if isinstance(value, int) else str(value))
 
 
 def _value_text(value: str | int) -> str:

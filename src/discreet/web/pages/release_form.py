@@ -170,9 +170,10 @@ class ReleaseForm:
 
         Fields that the form hides because they do not matter are left out.
         """
-        request: dict[str, Any] = {}
+        declared: dict[str, list[str]] = {}
         for column in self.by:
-            self._declare(column, request)
+            self._declare(column, declared)
+        request: dict[str, Any] = dict(declared)
         if self.quantiles:
             request["quantile"] = self.quantiles
         irrelevant = self._irrelevant_fields(unit)
@@ -195,7 +196,7 @@ class ReleaseForm:
             fields.add("one_row_each")
         return fields
 
-    def _declare(self, column: ColumnChoice, request: dict[str, Any]) -> None:
+    def _declare(self, column: ColumnChoice, request: dict[str, list[str]]) -> None:
         """Add the groups of a column to a request."""
         name, way = column.name, column.way
         if way == AS_DECLARED:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from ...errors import DiscreetError, InvalidInput
 from ...explanation import fold
 from ...ledger.budget import short
 from ...plots.counts import label
+from ...release.made_up import MadeUpSizes
 from ...release.plan.describing import cost_in_words, dataset_in_words, explain_cost
 from ...release.plan.plan import Plan
 from ...release.simulate import SimulatedRelease, simulate_release
@@ -111,13 +111,13 @@ def _seed(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 0
 
 
-def _sizes(fields: Mapping[str, str]) -> int | list[dict[str, Any]] | None:
+def _sizes(fields: Mapping[str, str]) -> MadeUpSizes | None:
     """Return the made-up sizes of the form: those of each group if they are typed, or the number in all."""
     if not fields["sizes"]:
         return whole_number("total", fields["total"]) if fields["total"] else None
     rows = list(csv.reader(io.StringIO(fields["sizes"])))
     heading = [name.strip() for name in rows[0]]
-    lines: list[dict[str, Any]] = []
+    lines: list[dict[str, object]] = []
     for number, row in enumerate(rows[1:], 2):
         if not row:
             continue
@@ -132,13 +132,13 @@ def _sizes(fields: Mapping[str, str]) -> int | list[dict[str, Any]] | None:
     return lines
 
 
-def _sizes_text(plan: Plan, sizes: int | Sequence[Mapping[str, Any]] | None) -> str:
+def _sizes_text(plan: Plan, sizes: MadeUpSizes | None) -> str:
     """Return the made-up sizes of one table of declared groups as CSV; empty for any other plan."""
     table = plan.lead
     groups = table.groups
     if len(plan.tables) > 1 or table.known_cells is None or not groups.columns or groups.size > MAX_EDITED_GROUPS:
         return ""
-    counts = np.asarray(table.simulated_counts(sizes)).reshape(groups.size, -1)[:, 0]  # type: ignore[arg-type]
+    counts = np.asarray(table.simulated_counts(sizes)).reshape(groups.size, -1)[:, 0]
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow([*groups.columns, "size"])

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from ...errors import InvalidInput
-from ...exact.arrays import IntArray
-from ...exact.integers import is_integer
-from ...questions.groups import Groups, read_sizes
-from ...questions.question import Question
+from ..errors import InvalidInput
+from ..exact.arrays import IntArray
+from ..exact.integers import is_integer
+from ..questions.groups import Groups, read_sizes
+from ..questions.question import Question
 
 #: Sizes that a curator makes up: how many there are in all, or the size of each group (a CSV file, or rows).
-MadeUpSizes: TypeAlias = int | str | Path | Sequence[Mapping[str, Any]]
+MadeUpSizes: TypeAlias = int | str | Path | Sequence[Mapping[str, object]]
 
 #: Number in all if no sizes are given.
 USUAL_TOTAL = 10_000
@@ -71,7 +71,7 @@ def spread(total: int, parts: int) -> IntArray:
     weights = np.random.default_rng(_SPREAD_SEED).lognormal(sigma=1.2, size=parts)
     ends = np.rint(np.cumsum(weights) / weights.sum() * total).astype(np.int64)
     ends[-1] = total
-    return np.diff(ends, prepend=0)
+    return np.asarray(np.diff(ends, prepend=0), dtype=np.int64)
 
 
 def parts_of(sizes: IntArray, question: Question) -> IntArray:
