@@ -106,7 +106,7 @@ class Counting:
 
 @dataclass(frozen=True)
 class Discovering(Counting):
-    """A table of counts whose groups are discovered in the data: the rule is in ``engines/discovering.py``.
+    """A table of counts whose groups are discovered in the data: the rule is in ``engines/discovery.py``.
 
     ``groups`` are the declared groups of those GROUP BY columns that are declared, one total if none is.
 
@@ -157,7 +157,7 @@ class Snapshot(ABC):
         """Return the true counts, of shape (groups, counts), by the rule of bounding."""
 
     def discover(self, counting: Discovering) -> DiscoveredGroups:
-        """Return the groups in the data, by the rule of ``engines/discovering.py``, with their true counts."""
+        """Return the groups in the data, by the rule of ``engines/discovery.py``, with their true counts."""
         raise Unsupported("this engine does not find groups.", "Declare them.")
 
     @abstractmethod

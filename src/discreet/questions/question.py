@@ -21,7 +21,7 @@ from .conditions import Condition, column_name, only, piece, refusal
 from .exclusion import most_together
 from .expressions import name_text
 from .levels import Levels, levels_text, refuse_stray_grouping
-from .selecting import (
+from .select import (
     count_condition,
     group_columns,
     is_quantile,
@@ -277,8 +277,8 @@ def with_quantiles(question: Question, quantiles: Sequence[QuantileRequest]) -> 
         )
     bands = (*question.bands, *(None,) * added) if question.bands else ()
     headings = (*question.headings, *by[len(question.by) :]) if question.headings else ()
-    found = tuple(dict.fromkeys((*question.quantiles, *places)))
-    return replace(question, by=tuple(by), bands=bands, headings=headings, quantiles=found)
+    places = [*dict.fromkeys((*question.quantiles, *places))]
+    return replace(question, by=tuple(by), bands=bands, headings=headings, quantiles=tuple(places))
 
 
 def _named_bands(select: Expression, names: frozenset[str]) -> dict[str, BandExpression]:

@@ -9,8 +9,8 @@ from ..plots.counts import MAX_DRAWN_CELLS
 from ..report import Json, Prose, Report, Result, Section, stamped
 from .bundle.report import table_sections
 from .made_up import MadeUpSizes
-from .plan.describing import plan_facts, question_in_words
 from .plan.plan import Plan
+from .plan.report import plan_facts, question_in_words
 from .quantile_rows import QuantileTable
 from .tables.released import ReleasedTable, Row
 

@@ -31,7 +31,7 @@ from ..bounding import (
     number_bits,
     number_sql,
 )
-from ..discovering import discovered_groups, groups_sql, merge
+from ..discovery import discovered_groups, groups_sql, merge
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from .dialect import DUCKDB
 

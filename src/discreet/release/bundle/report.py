@@ -13,13 +13,13 @@ from ...engines.base import ROW
 from ...plots.counts import MAX_DRAWN_CELLS, invisible_half_width, label
 from ...report import Bar, Bullets, Code, Picture, Prose, Report, Section, Terms, TextTable
 from ...wording import percent, plural
-from ..plan.describing import learning, plan_facts, question_in_words
+from ..plan.report import learning, plan_facts, question_in_words
 from ..quantile_rows import QuantileTable
 from ..tables.columns import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, error_meanings
 from ..tables.csv_text import rounded_file, table_files
 from ..tables.released import ReleasedTable
 from .cross import count_and_interval, cross_table
-from .opening import opening
+from .introduction import opening
 
 if TYPE_CHECKING:
     from ..plan.plan import Plan
@@ -78,7 +78,7 @@ def _tables(release: Release, most: int) -> Iterator[Section]:
 
 
 def table_sections(
-    table: ReleasedTable, found: QuantileTable | None, most: int, what: str = "The released counts."
+    table: ReleasedTable, quantiles: QuantileTable | None, most: int, what: str = "The released counts."
 ) -> Iterator[Section]:
     """Yield a table with its picture of ``what``, the list of its counts if it is crossed, and its quantiles."""
     crossed = cross_table(table) if table.counts.size <= most else None
@@ -87,8 +87,8 @@ def table_sections(
     yield Section(parts=(_picture(table, what), crossed or _cells(table, most), note))
     if crossed is not None:
         yield Section("One count on each line, with bars", (_cells(table, most),), "folded")
-    if found is not None:
-        yield Section(found.title, (_quantiles(found, most), Prose(found.sentence, tone="note")))
+    if quantiles is not None:
+        yield Section(quantiles.title, (_quantiles(quantiles, most), Prose(quantiles.sentence, tone="note")))
 
 
 def _picture(table: ReleasedTable, what: str) -> Picture:
@@ -120,14 +120,14 @@ def _cells(table: ReleasedTable, most: int) -> TextTable:
     )
 
 
-def _quantiles(found: QuantileTable, most: int) -> TextTable:
+def _quantiles(quantiles: QuantileTable, most: int) -> TextTable:
     """Return the quantiles as a table: groups, column, share, value and interval."""
-    shares = {share for _, share in found.requests}
-    columns = {column for column, _ in found.requests}
-    names = [*found.group_headings, *(["measure"] if found.has_measures else [])]
+    shares = {share for _, share in quantiles.requests}
+    columns = {column for column, _ in quantiles.requests}
+    names = [*quantiles.group_headings, *(["measure"] if quantiles.has_measures else [])]
     names += ["column"] if len(columns) > 1 else []
     names += ["share"] if len(shares) > 1 else []
-    all_rows = found.rows()
+    all_rows = quantiles.rows()
     cells = [
         (
             *(label(row[name], _MAX_LABEL) for name in names),
@@ -136,9 +136,9 @@ def _quantiles(found: QuantileTable, most: int) -> TextTable:
         )
         for row in all_rows[:most]
     ]
-    heading = found.title.partition(" by ")[0].casefold() if len(columns) == 1 else "value"
+    heading = quantiles.title.partition(" by ")[0].casefold() if len(columns) == 1 else "value"
     return TextTable(
-        (*names, heading, f"{percent(found.table.level, 6)} interval"),
+        (*names, heading, f"{percent(quantiles.table.level, 6)} interval"),
         tuple(cells),
         strong=(len(names),),
         total=len(all_rows) if len(all_rows) > most else None,

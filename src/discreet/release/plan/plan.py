@@ -29,7 +29,7 @@ from ..noise.accuracy import Expected, read_level
 from ..protection import Protection
 from ..tables.kinds import table_from_json
 from ..tables.table import TablePlan
-from .describing import odds_in_words, plan_report, several_units_in_words
+from .report import odds_in_words, plan_report, several_units_in_words
 
 #: The public request of a release, as JSON.
 Request: TypeAlias = Mapping[str, Any]

@@ -13,7 +13,7 @@ from starlette.datastructures import FormData, QueryParams
 from ...engines.base import ROW
 from ...errors import DiscreetError, InvalidInput
 from ...questions.expressions import name_text
-from ..frame.reading import whole_number
+from ..frame.fields import whole_number
 
 #: Way to declare the groups of a column -> field of a request.
 REQUEST_FIELDS = {"values": "domain", "bands": "bands", "discover": "discover"}

@@ -15,11 +15,11 @@ from ...explanation import fold
 from ...ledger.budget import short
 from ...plots.counts import label
 from ...release.made_up import MadeUpSizes
-from ...release.plan.describing import cost_in_words, dataset_in_words, explain_cost
 from ...release.plan.plan import Plan
+from ...release.plan.report import cost_in_words, dataset_in_words, explain_cost
 from ...release.simulate import SimulatedRelease, simulate_release
 from ...wording import listed, percent, plural
-from ..frame.reading import whole_number
+from ..frame.fields import whole_number
 from ..frame.rendering import report_body
 from .release_form import ReleaseForm
 
