@@ -100,8 +100,8 @@ class Counting:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are read."""
-        return sorted(self.question.columns | ({self.unit} - {ROW}))
+        """The stored columns that are read."""
+        return sorted(self.question.stored_columns | ({self.unit} - {ROW}))
 
 
 @dataclass(frozen=True)
