@@ -48,7 +48,7 @@ def looked_up(
         )
         reads.append(f"{read} AS {key}")
         if lookup.keys is not None:
-            joins.append(_join("", f"u{number}", {"k": sorted(lookup.keys)}, lookup, key, dialect, declared))  # type: ignore[type-var]
+            joins.append(_join("", f"u{number}", {"k": sorted(lookup.keys)}, lookup, key, dialect, declared))
             number += 1
         for one in lookup.columns:
             if one.values is None:
