@@ -210,7 +210,7 @@ class Report:
 
 
 def one_line(text: str, most: int) -> str:
-    """Return text as one line of at most so many characters.
+    """Return text as one line of at most ``most`` characters.
 
     >>> one_line("two\\nlines of words", 12)
     'two lines...'

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from discreet.engines import looking_up
+from discreet.engines import lookup
 from discreet.engines.base import Counting
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.reference import count_rows
@@ -62,12 +62,12 @@ def test_a_row_with_looked_up_columns_counts_for_itself_alone(engine: Engine, ba
 
 
 def test_the_suite_notices_a_look_up_with_two_rows_for_a_key(monkeypatch) -> None:
-    join = looking_up._join
+    join = lookup._join
 
     def doubled(side, name, columns, *rest):
         return join(side, name, {part: [*values, *values] for part, values in columns.items()}, *rest)
 
-    monkeypatch.setattr(looking_up, "_join", doubled)
+    monkeypatch.setattr(lookup, "_join", doubled)
     assert any("moves too much" in words for seed in range(6) for words in violations(EMBEDDED[0], seed))
 
 

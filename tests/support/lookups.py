@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from discreet.engines.base import Counting
-from discreet.questions.binding import look_up
+from discreet.questions.bind import look_up
 from discreet.questions.groups import TOTAL, groups_from
 from discreet.questions.lookups import PublicTable
 from discreet.questions.question import read_question

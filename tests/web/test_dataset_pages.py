@@ -16,13 +16,13 @@ from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput, UnreadableFile
 from discreet.ledger.ledger import Ledger
 from discreet.questions.question import read_question
-from discreet.questions.selecting import only_statement
+from discreet.questions.select import only_statement
 from discreet.release import counts
 from discreet.release.bundle.recorded import recorded_answer
 from discreet.release.bundle.report import NEAR_ZERO
 from discreet.release.plan.planning import plan_request
 from discreet.web.frame.settings import PageSettings
-from discreet.web.running import serve
+from discreet.web.serve import serve
 from support.calls import count_calls
 from support.command_line import invoke, run
 from support.refusals import refused
@@ -353,13 +353,13 @@ def count_ledgers(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 def test_serve_hands_datasets_on_and_refuses_what_declares_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[tuple[object, ...]] = []
-    monkeypatch.setattr("discreet.web.running.serve", lambda *given: started.append(given))
+    monkeypatch.setattr("discreet.web.serve.serve", lambda *given: started.append(given))
     invoke("serve", "reports.db", "--dataset", "visits.toml", "--dataset", "other.toml")
     assert started[0][-1] == ("visits.toml", "other.toml")
     with refused(InvalidInput, "data", token="--dataset"):
         invoke("serve", "reports.db", "--dataset", "visits.toml", "--no-pages")
     Path("other.toml").write_text("x = 1")
-    from discreet.collect.service.running import Settings
+    from discreet.collect.service.serve import Settings
 
     with refused(UnreadableFile, token="other.toml"):
         serve(Settings(store="reports.db"), datasets=("visits.toml", "other.toml"))

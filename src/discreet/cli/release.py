@@ -178,7 +178,7 @@ def _questions(
     """Return the questions, or the one that --by and --quantile ask."""
     from ..addresses import read_address
     from ..datasets.declaration import Declaration
-    from ..datasets.finding import declarations_in, is_declaration
+    from ..datasets.search import declarations_in, is_declaration
     from ..errors import InvalidInput, arg, named
     from ..release.dataset import counting_sql
 

@@ -88,7 +88,7 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
 
 
 def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[object, ...], list[int]]:
-    """Return the groups of a table by the rule of ``discovering``: declared part and values -> the counts.
+    """Return the groups of a table by the rule of ``discovery``: declared part and values -> the counts.
 
     Examples
     --------

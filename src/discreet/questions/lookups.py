@@ -23,7 +23,7 @@ from ..wording import nearest
 from .conditions import Condition
 from .domains import Value, parse_whole, read_table_text
 from .expressions import LARGEST_WHOLE, Compare, Literal, Member, SqlTerm, name_text
-from .joining import Join
+from .joins import Join
 
 #: Maximum size of a look-up in bytes: it becomes a file of the bundle.
 MAX_LOOKUP_BYTES = 50_000_000

@@ -20,10 +20,10 @@ from .band_expressions import BAND_NODES, BandExpression
 from .conditions import Condition, column_name, only, refusal
 from .exclusion import most_together
 from .expressions import name_text
-from .joining import Join, read_owners, table_text
+from .joins import Join, read_owners, table_text
 from .levels import Levels, levels_text, refuse_stray_grouping
 from .lookups import Lookup
-from .selecting import (
+from .select import (
     count_condition,
     group_columns,
     is_quantile,
@@ -72,7 +72,7 @@ class Question:
     the text has for columns of ``by``, and ``headings`` their names there; a plan takes both out of the question and
     keeps them with the groups (:attr:`plain`). ``quantiles`` are found in its counts: for each the place of its column
     in ``by``, and the share. ``joins`` are the joins of its text that are not bound yet, and ``owners`` the columns
-    that it qualifies with a table there; :mod:`~.binding` turns them into ``lookups``, to which the CASEs of its text
+    that it qualifies with a table there; :mod:`~.bind` turns them into ``lookups``, to which the CASEs of its text
     belong (:mod:`~.lookups`).
 
     Examples
@@ -321,8 +321,8 @@ def with_quantiles(question: Question, quantiles: Sequence[QuantileRequest]) -> 
         )
     bands = (*question.bands, *(None,) * added) if question.bands else ()
     headings = (*question.headings, *by[len(question.by) :]) if question.headings else ()
-    found = tuple(dict.fromkeys((*question.quantiles, *places)))
-    return replace(question, by=tuple(by), bands=bands, headings=headings, quantiles=found)
+    places = [*dict.fromkeys((*question.quantiles, *places))]
+    return replace(question, by=tuple(by), bands=bands, headings=headings, quantiles=tuple(places))
 
 
 def _named_expressions(select: Expression, names: frozenset[str]) -> dict[str, BandExpression | Lookup]:

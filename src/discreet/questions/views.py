@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from .conditions import Condition, column_name, only, piece, refusal
 from .question import Question, find_column
-from .selecting import judge_clauses, not_a_question, only_statement, table_of, too_deep, where_of
+from .select import judge_clauses, not_a_question, only_statement, table_of, too_deep, where_of
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, NoReturn, Unpack, cast
 
 from ..addresses import read_address
 from ..datasets.columns import DeclaredColumn
+from ..datasets.create import refuse_other_terms
 from ..datasets.declaration import FIXED, Declaration, DeclaredTable, read_lookups
 from ..datasets.editions import bind_edition, edition_file, refuse_other_file
 from ..datasets.lookups import PublicTables
-from ..datasets.making import refuse_other_terms
 from ..datasets.publication import Publication
 from ..engines.sources import Data, Source, open_source
 from ..errors import InvalidInput, InWords, WrongType, arg, call, named
@@ -21,7 +21,7 @@ from ..ledger.ledger import Ledger, RecordedAnswer
 from ..lists import read_list
 from ..questions.domains import split_domain
 from ..questions.question import Question, read_question, table_of_question
-from ..questions.selecting import read_where
+from ..questions.select import read_where
 from ..report import Json, Report, Result
 from ..sources.encodings import UTF8, read_encoding
 from ..sources.sql import quoted
@@ -319,15 +319,18 @@ class Dataset:
         return self.declaration.encoding_of(table, data) if isinstance(data, str) else None
 
 
-def counting_sql(table: str, by: Sequence[str], where: str | None = None) -> str:
-    """Return the SQL that counts a table by some columns.
+def counting_sql(table: str, by: Sequence[str], where: str | None = None, totals: Sequence[Sequence[str]] = ()) -> str:
+    """Return the SQL that counts a table by some columns, and by each of the parts of them in ``totals``.
 
     >>> counting_sql("visits", ["site"])
     'SELECT "site", COUNT(*) FROM "visits" GROUP BY "site"'
+    >>> counting_sql("visits", ["site"], totals=[[]])
+    'SELECT "site", COUNT(*) FROM "visits" GROUP BY GROUPING SETS (("site"), ())'
     """
     columns = ", ".join(map(quoted, by))
     condition = "" if where is None else f" WHERE {read_where(where)}"
-    group_by = f" GROUP BY {columns}" if by else ""
+    sets = ", ".join(f"({', '.join(map(quoted, level))})" for level in (by, *totals))
+    group_by = f" GROUP BY {f'GROUPING SETS ({sets})' if totals else columns}" if by else ""
     return f"SELECT {columns}{', ' if by else ''}COUNT(*) FROM {quoted(table)}{condition}{group_by}"
 
 

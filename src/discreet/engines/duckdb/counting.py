@@ -31,10 +31,10 @@ from ..bounding import (
     number_bits,
     number_sql,
 )
-from ..discovering import discovered_groups, groups_sql, merge
+from ..discovery import discovered_groups, groups_sql, merge
 from ..grouping import Declared
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
-from ..looking_up import looked_up
+from ..lookup import looked_up
 from .dialect import DUCKDB
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from ...exact.arrays import IntArray
 from ..base import ROW, Counting, DiscoveredGroups, Discovering
 from ..bounding import Chosen, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
 from ..counted_cells import counts_of_cells
-from ..discovering import discovered_groups, groups_sql
+from ..discovery import discovered_groups, groups_sql
 from ..grouping import rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
-from ..looking_up import looked_up
+from ..lookup import looked_up
 from .dialect import SPARK
 from .plans import examine
 

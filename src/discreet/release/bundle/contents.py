@@ -144,13 +144,13 @@ def statement(release: Release) -> dict[str, Any]:
     }
 
 
-def _quantiles_statement(found: QuantileTable | None, file: str) -> dict[str, Json]:
+def _quantiles_statement(quantiles: QuantileTable | None, file: str) -> dict[str, Json]:
     """Return the fields of release.json on the quantiles of a table."""
-    if found is None:
+    if quantiles is None:
         return {}
     about: dict[str, Json] = {
         "file": quantile_file(file),
-        "columns": list(found.headings),
+        "columns": list(quantiles.headings),
         "column_meaning": QUANTILE_MEANING,
     }
     return {"quantiles": about}
@@ -194,8 +194,8 @@ def bundle_files(release: Release) -> Iterator[tuple[str, bytes]]:
     for number, (name, table) in enumerate(files):
         for file, text in table.files(name):
             yield file, text.encode()
-        if (found := release.quantile_table(number)) is not None:
-            yield quantile_file(name), found.csv_text().encode()
+        if (quantiles := release.quantile_table(number)) is not None:
+            yield quantile_file(name), quantiles.csv_text().encode()
     for name, one in zip(lookup_files(release.plan), release.plan.lookups, strict=True):
         if one.content is None:
             raise InvalidInput(f"the look-up {one.file_name!r} was not read.", "Plan again with the dataset file.")

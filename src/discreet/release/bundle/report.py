@@ -12,13 +12,13 @@ from ...engines.base import ROW
 from ...plots.counts import MAX_DRAWN_CELLS, invisible_half_width, label
 from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Terms, TextTable
 from ...wording import percent, plural
-from ..plan.describing import learning, plan_facts, question_in_words
+from ..plan.report import learning, plan_facts, question_in_words
 from ..quantile_rows import QuantileTable
 from ..tables.columns import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, error_meanings
 from ..tables.csv_text import rounded_file, table_files
 from ..tables.released import ReleasedTable
 from .cross import count_and_interval, cross_table
-from .opening import opening
+from .introduction import opening
 
 if TYPE_CHECKING:
     from ..plan.plan import Plan
@@ -72,8 +72,8 @@ def _tables(release: Release, most: int) -> Iterator[Section]:
         yield Section(table.title if many else "", (*parts, *(Prose(note, tone="note") for note in notes if note)))
         if crossed is not None:
             yield Section("One count on each line, with bars", (_cells(table, most),), "folded")
-        if (found := release.quantile_table(number)) is not None:
-            yield Section(found.title, (_quantiles(found, most), Prose(found.sentence, tone="note")))
+        if (quantiles := release.quantile_table(number)) is not None:
+            yield Section(quantiles.title, (_quantiles(quantiles, most), Prose(quantiles.sentence, tone="note")))
         yield Section("The question in SQL", (Code(table.question.text),), "folded")
     if len(release.tables) > MAX_TABLES:
         more = plural(len(release.tables) - MAX_TABLES, "more table")
@@ -109,14 +109,14 @@ def _cells(table: ReleasedTable, most: int) -> TextTable:
     )
 
 
-def _quantiles(found: QuantileTable, most: int) -> TextTable:
+def _quantiles(quantiles: QuantileTable, most: int) -> TextTable:
     """Return the quantiles as a table: groups, column, share, value and interval."""
-    shares = {share for _, share in found.requests}
-    columns = {column for column, _ in found.requests}
-    names = [*found.group_headings, *(["measure"] if found.has_measures else [])]
+    shares = {share for _, share in quantiles.requests}
+    columns = {column for column, _ in quantiles.requests}
+    names = [*quantiles.group_headings, *(["measure"] if quantiles.has_measures else [])]
     names += ["column"] if len(columns) > 1 else []
     names += ["share"] if len(shares) > 1 else []
-    all_rows = found.rows()
+    all_rows = quantiles.rows()
     cells = [
         (
             *(label(row[name], _MAX_LABEL) for name in names),
@@ -125,9 +125,9 @@ def _quantiles(found: QuantileTable, most: int) -> TextTable:
         )
         for row in all_rows[:most]
     ]
-    heading = found.title.partition(" by ")[0].casefold() if len(columns) == 1 else "value"
+    heading = quantiles.title.partition(" by ")[0].casefold() if len(columns) == 1 else "value"
     return TextTable(
-        (*names, heading, f"{percent(found.table.level, 6)} interval"),
+        (*names, heading, f"{percent(quantiles.table.level, 6)} interval"),
         tuple(cells),
         strong=(len(names),),
         total=len(all_rows) if len(all_rows) > most else None,

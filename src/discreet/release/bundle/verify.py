@@ -28,8 +28,8 @@ from ...wording import listed, plural
 from ..plan.plan import Plan, plan_from_request
 from ..quantile_rows import QuantileTable, quantile_file
 from ..tables.columns import LAYOUT, ErrorColumn
+from ..tables.csv_lines import Refuted
 from ..tables.csv_text import decimal_text, table_files
-from ..tables.reading import Refuted
 from ..tables.released import ReleasedTable
 from . import contents
 from .contents import CHECKSUM_FILE, MALFORMED
@@ -198,8 +198,8 @@ class _Audit:
         odd = _differing(plan.request, request)
         if odd:
             raise Refuted(f"it is not the request of the plan that it describes: {', '.join(odd)[:200]!r}.")
-        stated = listed([LABELS[name] for name in plan.publication.to_json()])
-        nobody = f" Nothing proves what the curator states: {stated}." if stated else ""
+        statements = listed([LABELS[name] for name in plan.publication.to_json()])
+        nobody = f" Nothing proves what the curator states: {statements}." if statements else ""
         many = f"{len(plan.tables)} questions were" if len(plan.tables) > 1 else "the question was"
         return plan, f"{many} read and judged again; {plan.lead.audited_in_words(plan.cells)}.{nobody}"
 
@@ -381,10 +381,10 @@ def _differing(one: Mapping[str, object], other: Mapping[str, object]) -> list[s
 
 def _budget(content: Mapping[str, object], plan: Plan) -> Cost:
     """Return the total budget that release.json states; refuse one that does not pay for this release."""
-    stated, cost = content["budget"], plan.cost
-    if not isinstance(stated, Mapping) or set(stated) != {"epsilon", "delta", "rho"}:
+    statement, cost = content["budget"], plan.cost
+    if not isinstance(statement, Mapping) or set(statement) != {"epsilon", "delta", "rho"}:
         raise Refuted("release.json does not state the total budget of its ledger.")
-    budget = Cost.from_json(stated)
+    budget = Cost.from_json(statement)
     rho = cost.concentrated()
     if budget.rho is None:
         pays = cost.epsilon <= budget.epsilon and cost.delta <= budget.delta

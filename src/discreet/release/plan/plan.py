@@ -19,7 +19,7 @@ from ...datasets.publication import Publication
 from ...errors import InvalidInput
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
-from ...questions.binding import refuse_looked_up_unit, with_lookups
+from ...questions.bind import refuse_looked_up_unit, with_lookups
 from ...questions.groups import Groups
 from ...questions.lookups import Lookup
 from ...questions.question import QuantileRequest, read_question
@@ -31,7 +31,7 @@ from ..noise.accuracy import Expected, read_level
 from ..protection import Protection
 from ..tables.kinds import table_from_json
 from ..tables.table import TablePlan
-from .describing import odds_in_words, plan_report, several_units_in_words
+from .report import odds_in_words, plan_report, several_units_in_words
 
 #: The public request of a release, as JSON.
 Request: TypeAlias = Mapping[str, Any]

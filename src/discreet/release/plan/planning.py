@@ -14,7 +14,7 @@ from ...engines.sources import Data, Source, open_source
 from ...errors import InvalidInput, InWords, arg
 from ...exact.rationals import text_up
 from ...ledger.budget import Cost, read_name
-from ...questions.binding import refuse_looked_up_unit
+from ...questions.bind import refuse_looked_up_unit
 from ...questions.lookups import PublicTable
 from ...questions.question import Question, find_column, read_question
 from ...questions.readings import reading_notes

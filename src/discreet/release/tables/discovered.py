@@ -28,11 +28,11 @@ from ..noise.cells import CellNoise
 from ..noise.discovered import DiscoveredNoise, discovered_noise
 from ..protection import Protection
 from .columns import CERTAIN_COLUMNS, LAYOUT, NORMAL, ErrorColumn
+from .csv_lines import Refuted
 from .discovery import Discovery, name_groups, read_discovery, read_groups
 from .draft import CellRequest, Draft
 from .levelled import refuse_with_totals
 from .plain import PlainTablePlan
-from .reading import Refuted
 from .released import ReleasedTable
 from .table import Counted, Entry, TablePlan, law_in_words, names_fit
 

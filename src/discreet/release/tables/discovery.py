@@ -23,7 +23,7 @@ from ...unit import Unit
 from ...wording import listed
 from ..noise.discovered import DiscoveredNoise
 from ..protection import Protection
-from .reading import Refuted
+from .csv_lines import Refuted
 
 if TYPE_CHECKING:
     from ...engines.sources import Source

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from ...engines.base import Counting
 from ...exact.arrays import IntArray
 from ...questions.bands import DeclaredBands
-from ...questions.binding import look_up
+from ...questions.bind import look_up
 from ...questions.groups import TOTAL, Groups
 from ...questions.lookups import PublicTable
 from ...questions.question import Question

@@ -29,8 +29,8 @@ from ..noise.cells import CellNoise
 from ..pricing import price
 from ..protection import Change, Protection
 from .columns import IMPOSSIBLE, LAYOUT, NORMAL, STATUS_MEANING, SUPPRESSED
+from .csv_lines import Refuted, read_lines
 from .draft import CellRequest, Draft
-from .reading import Refuted, read_lines
 from .released import ReleasedTable
 from .table import Counted, Entry, TablePlan, names_fit
 

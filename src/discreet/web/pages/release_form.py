@@ -11,7 +11,7 @@ from starlette.datastructures import FormData
 from ...engines.base import ROW
 from ...errors import InvalidInput
 from ...questions.expressions import name_text
-from ..frame.reading import whole_number
+from ..frame.fields import whole_number
 
 #: Way to declare the groups of a column -> field of a request.
 REQUEST_FIELDS = {"values": "domain", "bands": "bands", "discover": "discover"}

@@ -17,13 +17,13 @@ def changes_beyond_noise(
 
     The probability that one or more of them is noise alone is at most ``1 - level``, whatever the true counts are and
     however many changes there are. With m changes, each is first judged by an interval that misses with probability
-    ``(1 - level)/m``; those found no longer count, and the rest are judged again (Holm 1979). The changes may depend on
-    each other: two pairs share an edition.
+    ``(1 - level)/m``; those that are marked no longer count, and the rest are judged again (Holm 1979). The changes
+    may depend on each other: two pairs share an edition.
     """
-    judged = sum(int((one.comparable & (one.low < one.high)).sum()) for one in _changes(editions, pairs, level))
+    tests = sum(int((one.comparable & (one.low < one.high)).sum()) for one in _changes(editions, pairs, level))
     marked = 0
     while True:
-        changes = _changes(editions, pairs, 1 - (1 - level) / max(judged - marked, 1))
+        changes = _changes(editions, pairs, 1 - (1 - level) / max(tests - marked, 1))
         now = sum(int(one.beyond_noise.sum()) for one in changes)
         if now <= marked:
             return [one.beyond_noise for one in changes]

@@ -22,11 +22,11 @@ from ...errors import DiscreetError, InvalidInput
 from ...exact.rationals import read_alpha
 from ...explanation import explain, fold
 from ...mechanism import Mechanism
-from ...mechanisms.building import build_for_counts
+from ...mechanisms.build import build_for_counts
 from ...optimise.design.chooser import cost_of
 from ...optimise.design.closed import closed_form
-from ...optimise.design.describing import report_of_design
-from ...optimise.design.designing import design, read_request
+from ...optimise.design.design import design, read_request
+from ...optimise.design.report import report_of_design
 from ...optimise.families import FAMILIES
 from ...optimise.improve.priors import NAMES as PRIORS
 from ...optimise.improve.priors import named_prior

@@ -7,8 +7,8 @@ import socket
 from dataclasses import replace
 
 from ..addresses import read_address
-from ..collect.service.running import Settings
-from ..collect.service.running import serve as serve_application
+from ..collect.service.serve import Settings
+from ..collect.service.serve import serve as serve_application
 from ..datasets.declaration import Declaration
 from ..errors import InvalidInput, MissingExtra, arg
 from ..ledger.ledger import Ledger

@@ -12,7 +12,7 @@ from ..errors import InvalidInput, UnreadableFile
 from .books import Books
 from .chain import Event
 from .stores.base import Store, StoreSession
-from .stores.opening import create_store, open_store
+from .stores.open import create_store, open_store
 
 
 def close_and_copy(old: Store, address: str | Path, time: str) -> Store:

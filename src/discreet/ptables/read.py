@@ -20,7 +20,7 @@ from ..exact.integers import positive_integer
 from ..exact.rationals import text_down
 from ..strict_json import read_json
 from .table import Block, PTable
-from .writing import ONS_CYCLE, ONS_LAST, SUPERSTAR_KEYS
+from .write import ONS_CYCLE, ONS_LAST, SUPERSTAR_KEYS
 
 #: Number of SuperSTAR's columns for all larger counts, by default.
 SMALL_N = 10

@@ -25,8 +25,8 @@ from ...privacy.certificate import Certificate
 from ...report import Bullets, Picture, Report, Section
 from ...sources.packed import unpack_zip
 from ...verification import FileVerdict, Refutation, verify, verify_text
+from ..frame.access import MAX_BODY_BYTES
 from ..frame.answers import page, piece
-from ..frame.guarding import MAX_BODY_BYTES
 from ..frame.jobs import Jobs, Step
 from ..frame.rendering import refusal, render, report_body
 from ..frame.searches import Searches

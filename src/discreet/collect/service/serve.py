@@ -12,7 +12,7 @@ from typing import Literal, TypedDict
 
 from ...errors import InvalidInput, MissingExtra, arg
 from ...strict_json import read_json
-from ..stores.opening import report_store
+from ..stores.open import report_store
 
 #: Environment variable that passes the settings to workers.
 VARIABLE = "DISCREET_SERVICE"

@@ -220,25 +220,25 @@ def _ends(answer: Answer) -> str:
     return "–" if answer.interval is None else answer.interval.ends
 
 
-def table(of: Answers, most: int, level: float, beside: Sequence[tuple[str, FloatArray]] = ()) -> TextTable:
+def table(of: Answers, most: int, level: float, others: Sequence[tuple[str, FloatArray]] = ()) -> TextTable:
     """Return the distribution in at most ``most`` lines: counts in their order, all else by probability.
 
     Parameters
     ----------
     of, most, level
         The estimate, how many lines to show, and the level of intervals.
-    beside
+    others
         Other distributions over the same values, with what they are called.
     """
     shown, digits = distribution_lines(of, most, level), decimals(of)
     with_ends = any(one.interval is not None for one in shown)
     ranked = any(one.place is not None for one in shown)
-    headings = [of.space.noun, "probability", *(name for name, _ in beside)]
+    headings = [of.space.noun, "probability", *(name for name, _ in others)]
     headings += [f"{percent(level)} interval"] * with_ends + ["place"] * ranked + ["expected people"]
     rows, bars = [], []
     for one in shown:
         cells = [label(one.value, 200), f"{one.probability:.{digits}f}"]
-        cells += [f"{float(other[one.first : one.last + 1].sum()):.{digits}f}" for _, other in beside]
+        cells += [f"{float(other[one.first : one.last + 1].sum()):.{digits}f}" for _, other in others]
         if with_ends:
             cells.append("–" if one.interval is None else "{:.{d}f} to {:.{d}f}".format(*one.interval, d=digits))
         if ranked:
@@ -252,8 +252,8 @@ def _place(best: int, worst: int) -> str:
     return f"{best}" if best == worst else f"{best} to {worst}"
 
 
-def _distribution(of: Answers, most: int, level: float, beside: Sequence[tuple[str, FloatArray]] = ()) -> Section:
-    made, size = table(of, most, level, beside), len(of.distribution)
+def _distribution(of: Answers, most: int, level: float, others: Sequence[tuple[str, FloatArray]] = ()) -> Section:
+    made, size = table(of, most, level, others), len(of.distribution)
     parts: list[Part] = []
     if of.space.is_line:
         if size > most:

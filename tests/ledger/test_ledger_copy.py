@@ -15,7 +15,7 @@ import pytest
 import discreet as dc
 from discreet.errors import BudgetExceeded, InvalidInput, UnreadableFile
 from discreet.ledger.budget import Cost
-from discreet.ledger.stores.opening import open_store
+from discreet.ledger.stores.open import open_store
 from support.command_line import run
 from support.postgres_server import server
 from support.refusals import refused
@@ -82,12 +82,12 @@ def test_a_ledger_goes_to_one_place_only_and_never_over_another(tmp_path: Path, 
 KILLED = """
 import os, signal, sys
 import discreet as dc
-from discreet.ledger import copying
+from discreet.ledger import copy
 from discreet.ledger.stores.base import StoreSession
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[3] == "closed":
-    copying.create_store = die
+    copy.create_store = die
 else:
     StoreSession.keep = die
 dc.Ledger.open(sys.argv[1]).copy_to(sys.argv[2])

@@ -10,7 +10,7 @@ from ..mechanism import Mechanism
 from ..spaces import Space
 from .columns import ProgressCallback
 from .spark.source import SparkSource
-from .spark.writing import perturb_on_spark
+from .spark.write import perturb_on_spark
 from .tables import FileColumn, perturb_column
 
 

@@ -22,8 +22,8 @@ from ..wording import nearest
 from .columns import DeclaredColumn
 from .declaration import ENDING, Declaration, DeclaredTable, refuse_existing, replace_file, write_new_file
 from .editions import bind_edition
-from .finding import declarations_in
 from .locations import relative_location
+from .search import declarations_in
 from .toml_values import toml_key, toml_value
 
 #: Patterns of column names that look like values -> what they look like.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...ledger.budget import Cost, short
 from ...report import Bullets, Section, Terms
-from ..plan.describing import cost_in_words
+from ..plan.report import cost_in_words
 from ..protection import hidden_in_words
 
 if TYPE_CHECKING:

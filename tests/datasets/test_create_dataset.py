@@ -13,7 +13,7 @@ import typer
 import discreet as dc
 from datasets.conftest import write_people
 from discreet.cli import dataset as verbs
-from discreet.datasets import making
+from discreet.datasets import create
 from discreet.datasets.declaration import Declaration
 from discreet.errors import InvalidInput, UnreadableFile
 from support.command_line import invoke, run
@@ -79,7 +79,7 @@ def test_a_failure_leaves_neither_file(place: Path, monkeypatch: pytest.MonkeyPa
     def fail(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(making, "write_new_file", fail)
+    monkeypatch.setattr(create, "write_new_file", fail)
     invoke(*NEW, "--yes", code=130)
     assert files(place) == ["visits.csv"]
 
@@ -184,7 +184,7 @@ def test_a_file_in_latin_1_is_declared_with_its_encoding(tmp_path: Path, monkeyp
         invoke(*line)
     run(*line, "--encoding", "latin-1", "--domain", "région=Île,Corse")
     declared = Declaration.open("recensement.toml")
-    assert declared.tables["recensement"].encoding == "latin-1" and making.check_dataset(declared) == ()
+    assert declared.tables["recensement"].encoding == "latin-1" and create.check_dataset(declared) == ()
 
 
 def test_a_second_ledger_for_declared_data_is_refused(place: Path) -> None:

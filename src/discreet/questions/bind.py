@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import InvalidInput
 from .conditions import refusal
-from .joining import Join
+from .joins import Join
 from .lookups import Lookup, PublicTable
 from .question import Question, find_column
 

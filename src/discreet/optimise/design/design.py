@@ -153,8 +153,9 @@ def design(
     )  # fmt: skip
     if notion != "metric":
         return made
-    judged = certify(made.kernel, made.inputs, "metric", details=made.certificate.details)  # steps are adjacent counts
-    return replace(made, certificate=judged)
+    # steps are adjacent counts
+    certificate = certify(made.kernel, made.inputs, "metric", details=made.certificate.details)
+    return replace(made, certificate=certificate)
 
 
 def _design_for_counts(

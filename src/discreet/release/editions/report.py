@@ -15,7 +15,7 @@ from ...privacy.relations import RELATIONS
 from ...report import Bullets, Fact, Json, Part, Picture, Prose, Report, Section, TextTable
 from ...unit import Unit
 from ...wording import listed, percent, plural
-from ..plan.describing import cost_in_words
+from ..plan.report import cost_in_words
 
 if TYPE_CHECKING:
     from .compare import EditionComparison
@@ -26,7 +26,7 @@ _MAX_TABLES = 12
 #: Maximum number of characters of a value in a table.
 _MAX_LABEL_CHARACTERS = 200
 
-#: Mark of a change that noise does not explain, beside the emphasis of a page.
+#: Mark of a change that noise does not explain, in addition to the emphasis on a page.
 _MARK = "* "
 
 
