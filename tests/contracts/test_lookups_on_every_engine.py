@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from discreet.engines import lookup
 from discreet.engines.base import Counting
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.reference import count_rows
+from discreet.engines.relations import lookup
 from discreet.errors import Unsupported
 from support import awkward, independence, lookups
 from support.engines import EMBEDDED, KEY, SMALL, Engine, every_engine

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from discreet.errors import InvalidInput, UnreadableFile
-from discreet.questions.bind import look_up, refuse_looked_up_unit
-from discreet.questions.lookups import PublicTable
+from discreet.questions.joins.lookups import PublicTable
 from discreet.questions.question import Question, read_question
+from discreet.questions.resolve.bind import look_up, refuse_looked_up_unit
 from support.lookups import public_table
 from support.refusals import refused
 

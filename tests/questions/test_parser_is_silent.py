@@ -10,7 +10,7 @@ import sqlglot
 from discreet.engines.postgres.views import view_sql
 from discreet.errors import InvalidInput
 from discreet.questions.question import read_question
-from discreet.questions.views import read_view
+from discreet.questions.resolve.views import read_view
 from support.refusals import refused
 
 #: Texts that the parser remarks on while it reads, or while it writes them in DuckDB's words.

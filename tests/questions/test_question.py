@@ -16,7 +16,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from discreet.errors import InvalidInput
 from discreet.questions.expressions import name_text
 from discreet.questions.question import Question, find_column, read_question
-from discreet.questions.views import expand_view, read_view
+from discreet.questions.resolve.views import expand_view, read_view
 from support.grids import every_case
 from support.refusals import refused
 

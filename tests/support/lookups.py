@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 from discreet.engines.base import Counting
-from discreet.questions.bind import look_up
 from discreet.questions.groups import TOTAL, groups_from
-from discreet.questions.lookups import PublicTable
+from discreet.questions.joins.lookups import PublicTable
 from discreet.questions.question import read_question
+from discreet.questions.resolve.bind import look_up
 from support import awkward
 
 #: Columns of the awkward tables that are looked up -> keys that are written like their values, and others.

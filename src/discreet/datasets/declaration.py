@@ -137,7 +137,7 @@ _TABLE_KEYS: dict[str, Callable[[object, str], Any]] = {"data": _text, "unit": _
 
 
 #: Keys of a look-up -> how each is read.
-_LOOKUP_KEYS: dict[str, Callable[[object, str], Any]] = {"data": _text, "key": _text}
+_LOOKUP_KEYS: dict[str, Callable[[object, str], str]] = {"data": _text, "key": _text}
 
 
 def _read_keys(

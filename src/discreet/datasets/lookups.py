@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..addresses import read_address
 from ..engines.base import ROW
 from ..errors import InvalidInput, UnreadableFile
-from ..questions.lookups import PublicTable
+from ..questions.joins.lookups import PublicTable
 from ..report import Json
 
 if TYPE_CHECKING:

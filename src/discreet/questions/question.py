@@ -20,9 +20,9 @@ from .band_expressions import BAND_NODES, BandExpression
 from .conditions import Condition, column_name, only, refusal
 from .exclusion import most_together
 from .expressions import name_text
-from .joins import Join, read_owners, table_text
+from .joins.clauses import Join, read_owners, table_text
+from .joins.lookups import Lookup
 from .levels import Levels, levels_text, refuse_stray_grouping
-from .lookups import Lookup
 from .select import (
     count_condition,
     group_columns,
@@ -72,8 +72,8 @@ class Question:
     the text has for columns of ``by``, and ``headings`` their names there; a plan takes both out of the question and
     keeps them with the groups (:attr:`plain`). ``quantiles`` are found in its counts: for each the place of its column
     in ``by``, and the share. ``joins`` are the joins of its text that are not bound yet, and ``owners`` the columns
-    that it qualifies with a table there; :mod:`~.bind` turns them into ``lookups``, to which the CASEs of its text
-    belong (:mod:`~.lookups`).
+    that it qualifies with a table there; :mod:`~.resolve.bind` turns them into ``lookups``, to which the CASEs of its
+    text belong (:mod:`~.joins.lookups`).
 
     Examples
     --------

@@ -15,10 +15,10 @@ from ..wording import in_sql
 from .band_expressions import BAND_NODES, BandExpression, no_bands, read_band_expression
 from .conditions import Condition, bare, column_name, only, piece, read_condition, refusal
 from .expressions import Missing, SqlTerm
-from .joins import Join, TableName, read_joins, read_table_name
+from .joins.clauses import Join, TableName, read_joins, read_table_name
+from .joins.lookups import Lookup
+from .joins.recode import is_recoding, read_recoding
 from .levels import Levels, grouped_items, read_levels
-from .lookups import Lookup
-from .recode import is_recoding, read_recoding
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression

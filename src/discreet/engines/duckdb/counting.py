@@ -34,7 +34,7 @@ from ..bounding import (
 from ..discovery import discovered_groups, groups_sql, merge
 from ..grouping import Declared
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
-from ..lookup import looked_up
+from ..relations.lookup import looked_up
 from .dialect import DUCKDB
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ..counted_cells import counts_of_cells
 from ..discovery import discovered_groups, groups_sql
 from ..grouping import rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
-from ..lookup import looked_up
+from ..relations.lookup import looked_up
 from .dialect import SPARK
 from .plans import examine
 

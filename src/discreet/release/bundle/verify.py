@@ -203,7 +203,7 @@ class _Audit:
         many = f"{len(plan.tables)} questions were" if len(plan.tables) > 1 else "the question was"
         return plan, f"{many} read and judged again; {plan.lead.audited_in_words(plan.cells)}.{nobody}"
 
-    def _lookups(self, plan: Plan) -> tuple[Any, str]:
+    def _lookups(self, plan: Plan) -> tuple[Plan, str]:
         """Check the files of the look-ups by their digests, and that no key is there twice."""
         contents_of_files = [self._bytes(name) for name in contents.lookup_files(plan)]
         return plan.with_lookups(contents_of_files), (

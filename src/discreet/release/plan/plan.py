@@ -19,10 +19,10 @@ from ...datasets.publication import Publication
 from ...errors import InvalidInput
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
-from ...questions.bind import refuse_looked_up_unit, with_lookups
 from ...questions.groups import Groups
-from ...questions.lookups import Lookup
+from ...questions.joins.lookups import Lookup
 from ...questions.question import QuantileRequest, read_question
+from ...questions.resolve.bind import refuse_looked_up_unit, with_lookups
 from ...report import Json, Report, Result, stamped
 from ...sources.encodings import ENCODINGS, UTF8
 from ...unit import read_unit_name

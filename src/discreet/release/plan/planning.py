@@ -14,11 +14,11 @@ from ...engines.sources import Data, Source, open_source
 from ...errors import InvalidInput, InWords, arg
 from ...exact.rationals import text_up
 from ...ledger.budget import Cost, read_name
-from ...questions.bind import refuse_looked_up_unit
-from ...questions.lookups import PublicTable
+from ...questions.joins.lookups import PublicTable
 from ...questions.question import Question, find_column, read_question
 from ...questions.readings import reading_notes
-from ...questions.views import expand_view, read_view
+from ...questions.resolve.bind import refuse_looked_up_unit
+from ...questions.resolve.views import expand_view, read_view
 from ...unit import Unit
 from ..protection import Protection
 from ..tables.discovery import refuse_misfits

@@ -15,7 +15,7 @@ from ...unit import Unit
 from ...wording import listed, noun, percent
 
 if TYPE_CHECKING:
-    from ...questions.lookups import Lookup
+    from ...questions.joins.lookups import Lookup
     from ..tables.table import TablePlan
     from .plan import Plan
 

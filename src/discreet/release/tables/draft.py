@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from ...engines.base import Counting
 from ...exact.arrays import IntArray
 from ...questions.bands import DeclaredBands
-from ...questions.bind import look_up
 from ...questions.groups import TOTAL, Groups
-from ...questions.lookups import PublicTable
+from ...questions.joins.lookups import PublicTable
 from ...questions.question import Question
+from ...questions.resolve.bind import look_up
 from ..noise.cells import CellNoise
 from ..protection import Protection
 from .table import TablePlan

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .conditions import Condition, column_name, only, piece, refusal
-from .question import Question, find_column
-from .select import judge_clauses, not_a_question, only_statement, table_of, too_deep, where_of
+from ..conditions import Condition, column_name, only, piece, refusal
+from ..question import Question, find_column
+from ..select import judge_clauses, not_a_question, only_statement, table_of, too_deep, where_of
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def expand_view(question: Question, view_sql: str) -> Question:
 
     Group columns then have the table's names, in the same order; counts keep their headings.
 
-    >>> from .question import read_question
+    >>> from ..question import read_question
     >>> question = read_question("SELECT sex, COUNT(*) FROM adults GROUP BY sex", unit="id")
     >>> expand_view(question, "CREATE VIEW adults AS SELECT id, gender AS sex FROM people WHERE age >= 18").text
     'SELECT gender, COUNT(*) FROM people WHERE age >= 18 GROUP BY gender'

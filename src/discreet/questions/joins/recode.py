@@ -1,7 +1,7 @@
 """Recoding in SQL, read as a look-up: ``CASE WHEN site IN (1, 2) THEN 'North' ... END AS region``.
 
 Each WHEN tests the same column for equality with constants, and each result is a text. ELSE stands for all other
-values, missing ones too, as in SQL. CASE with ``<`` and ``>=`` is bands (:mod:`~.band_expressions`).
+values, missing ones too, as in SQL. CASE with ``<`` and ``>=`` is bands (:mod:`~..band_expressions`).
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidInput
-from .conditions import bare, only, piece, read_condition, refusal
-from .expressions import LARGEST_WHOLE, AndOr, Compare, Literal, Member, Test
+from ...errors import InvalidInput
+from ..conditions import bare, only, piece, read_condition, refusal
+from ..expressions import LARGEST_WHOLE, AndOr, Compare, Literal, Member, Test
 from .lookups import LookedUpColumn, Lookup
 
 if TYPE_CHECKING:

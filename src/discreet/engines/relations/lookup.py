@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..errors import InvalidInput
-from ..questions.lookups import Lookup
-from .base import Counting
-from .dialect import Dialect
-from .grouping import Declared
+from ...errors import InvalidInput
+from ...questions.joins.lookups import Lookup
+from ..base import Counting
+from ..dialect import Dialect
+from ..grouping import Declared
 
 
 def looked_up(

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .conditions import bare, only, piece, refusal
-from .expressions import name_text
+from ..conditions import bare, only, piece, refusal
+from ..expressions import name_text
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression

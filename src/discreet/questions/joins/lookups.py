@@ -15,15 +15,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
-from ..errors import InvalidInput
-from ..report import Json
-from ..wording import nearest
-from .conditions import Condition
-from .domains import Value, parse_whole, read_table_text
-from .expressions import LARGEST_WHOLE, Compare, Literal, Member, SqlTerm, name_text
-from .joins import Join
+from ...errors import InvalidInput
+from ...report import Json
+from ...wording import nearest
+from ..conditions import Condition
+from ..domains import Value, parse_whole, read_table_text
+from ..expressions import LARGEST_WHOLE, Compare, Literal, Member, SqlTerm, name_text
+from .clauses import Join
 
 #: Maximum size of a look-up in bytes: it becomes a file of the bundle.
 MAX_LOOKUP_BYTES = 50_000_000
@@ -130,7 +129,7 @@ class PublicTable:
         ``kind`` is None where the column's kind is unknown.
         """
         texts = [str(value) for value in self.columns[self.key]]
-        keys: list[Any] = texts
+        keys: Sequence[Value] = texts
         if kind in _NUMBERS:
             odd = next((text for text in texts if not _is_whole(text)), None)
             if odd is not None:
@@ -144,11 +143,11 @@ class PublicTable:
                 same = repr(text) if first[key] == text else f"{first[key]!r} and {text!r}, which are one number"
                 raise _refused(self.name, f"has two rows with the key {same}", "Keep one row for each key.")
             first[key] = text
-        return ("integer" if isinstance(keys[0], int) else "text"), keys
+        return ("integer" if isinstance(keys[0], int) else "text"), [key for key in keys if key is not None]
 
     def looked_up(
         self, names: Sequence[str], kind: str | None
-    ) -> tuple[str, tuple[LookedUpColumn, ...], frozenset[Any]]:
+    ) -> tuple[str, tuple[LookedUpColumn, ...], frozenset[int | str]]:
         """Return how the looked-up column is read, the columns of these names, and all keys."""
         reads, keys = self.keys(kind)
         columns = []
@@ -213,17 +212,17 @@ class Lookup:
         )  # fmt: skip
 
     @classmethod
-    def from_json(cls, join: Join, entry: Mapping[str, Any]) -> Lookup:
+    def from_json(cls, join: Join, entry: object) -> Lookup:
         """Rebuild a look-up from a request, without its file."""
-        columns = tuple(LookedUpColumn(name, kind) for name, kind in entry["columns"].items())
-        odd = {entry["reads"], *(column.kind for column in columns)} - {"integer", "text"}
-        if (
-            odd
-            or re.fullmatch("[0-9a-f]{64}", entry["sha256"]) is None
-            or list(entry["columns"]) != sorted(entry["columns"])
-        ):
-            raise InvalidInput("a look-up of this request is not one that a plan has.", argument="request")
-        return cls(join.column, entry["reads"], columns, join, entry["sha256"])
+        misfit = InvalidInput("a look-up of this request is not one that a plan has.", argument="request")
+        if not isinstance(entry, Mapping) or set(entry) != {"sha256", "reads", "columns"}:
+            raise misfit
+        digest, reads, columns = entry["sha256"], entry["reads"], entry["columns"]
+        if not isinstance(columns, Mapping) or {reads, *columns.values()} - {"integer", "text"}:
+            raise misfit
+        if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest) or list(columns) != sorted(columns):
+            raise misfit
+        return cls(join.column, reads, tuple(LookedUpColumn(*pair) for pair in columns.items()), join, digest)
 
     def to_json(self) -> dict[str, Json]:
         """Return what a request states about the file: how it is read, its digest, and the columns that are used."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from ..errors import InvalidInput
-from .conditions import refusal
-from .joins import Join
-from .lookups import Lookup, PublicTable
-from .question import Question, find_column
+from ...errors import InvalidInput
+from ..conditions import refusal
+from ..joins.clauses import Join
+from ..joins.lookups import Lookup, PublicTable
+from ..question import Question, find_column
 
 
 def look_up(question: Question, public: Mapping[str, PublicTable], kinds: Mapping[str, str]) -> Question:
@@ -52,7 +51,7 @@ def look_up(question: Question, public: Mapping[str, PublicTable], kinds: Mappin
     return replace(renamed, joins=(), lookups=(*renamed.lookups, *lookups))
 
 
-def with_lookups(question: Question, entries: Mapping[str, Mapping[str, Any]]) -> Question:
+def with_lookups(question: Question, entries: Mapping[str, object]) -> Question:
     """Return the same question with the look-ups that a request states, by the names of its joins."""
     if set(entries) != {join.table for join in question.joins}:
         raise InvalidInput("the look-ups of this request are not those of its question.", argument="request")
