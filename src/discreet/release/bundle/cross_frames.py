@@ -283,6 +283,6 @@ def _axis(names: Sequence[str], keys: Sequence[_Key]) -> dict[str, Json]:
     """Return the rows or the columns as JSON; a total, the last of them, has no values of its own."""
     return {
         "names": list(names),
-        "values": [list(key) for key in keys if key is not None],
+        "values": [[str(one) if isinstance(one, str) else one for one in key] for key in keys if key is not None],
         "total": None in keys,
     }
