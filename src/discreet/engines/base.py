@@ -85,6 +85,10 @@ class Counting:
     max_rows: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        if self.question.joins:
+            raise InvalidInput(
+                f"{self.question.joins[0].table!r} is not a declared look-up.", "Ask the data set that declares it."
+            )
         if self.max_groups < 1:
             raise InvalidInput.must_be("max_groups", "at least 1", self.max_groups)
         if self.max_rows is not None and (self.unit == ROW or self.max_rows < 1):
@@ -108,8 +112,8 @@ class Counting:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are read."""
-        return sorted(self.question.columns | ({self.unit} - {ROW}))
+        """The stored columns that are read."""
+        return sorted(self.question.stored_columns | ({self.unit} - {ROW}))
 
 
 @dataclass(frozen=True)
