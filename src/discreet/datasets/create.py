@@ -16,7 +16,7 @@ from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
 from ..ledger.bindings import refuse_other_unit_name
 from ..ledger.budget import Cost, LedgerTerms
 from ..ledger.ledger import Ledger
-from ..sources.encodings import read_encoding
+from ..sources.encodings import read_encoding, read_text_file
 from ..unit import read_unit_name
 from ..wording import nearest
 from .columns import DeclaredColumn
@@ -286,7 +286,7 @@ def check_dataset(declaration: Declaration) -> tuple[str, ...]:
 def add_columns(path: Path, columns: Sequence[DeclaredColumn]) -> Declaration:
     """Add public values of columns to a declaration; keep its other lines and comments."""
     dataset = Declaration.open(path)
-    text = path.read_text(encoding="utf-8")
+    text = read_text_file(path)
     sources = [
         open_source(dataset.data_of(table), encoding=dataset.encoding_of(table)).call_table(table)
         for table in dataset.tables
