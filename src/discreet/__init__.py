@@ -60,6 +60,8 @@ _NAMES_BY_MODULE = {
     ".release.plan.planning": ("plan_release",),
     ".release.counts": ("release_counts",),
     ".release.dataset": ("Dataset",),
+    ".release.crosstab": ("crosstab",),
+    ".release.bundle.cross_frames": ("CrossTable",),
     ".release.bundle.released": ("Release",),
     ".ledger.ledger": ("Ledger",),
     ".release.bundle.verify": ("verify_bundle",),
@@ -116,7 +118,7 @@ __all__ = [
     # releasing counts of a table
     "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     "Dataset", "open_request", "write_request", "RequestFile", "open_bundle", "export",
-    "explain_bundle", "BundleGuarantee",
+    "explain_bundle", "BundleGuarantee", "crosstab", "CrossTable",
     "compare_editions", "EditionComparison", "export_editions",
     # collecting
     "perturb", "perturb_file", "PerturbedFile", "plan_collection", "CollectionPlan",

@@ -313,15 +313,18 @@ class Dataset:
         return self.declaration.encoding_of(table, data) if isinstance(data, str) else None
 
 
-def counting_sql(table: str, by: Sequence[str], where: str | None = None) -> str:
-    """Return the SQL that counts a table by some columns.
+def counting_sql(table: str, by: Sequence[str], where: str | None = None, totals: Sequence[Sequence[str]] = ()) -> str:
+    """Return the SQL that counts a table by some columns, and by each of the parts of them in ``totals``.
 
     >>> counting_sql("visits", ["site"])
     'SELECT "site", COUNT(*) FROM "visits" GROUP BY "site"'
+    >>> counting_sql("visits", ["site"], totals=[[]])
+    'SELECT "site", COUNT(*) FROM "visits" GROUP BY GROUPING SETS (("site"), ())'
     """
     columns = ", ".join(map(quoted, by))
     condition = "" if where is None else f" WHERE {read_where(where)}"
-    group_by = f" GROUP BY {columns}" if by else ""
+    sets = ", ".join(f"({', '.join(map(quoted, level))})" for level in (by, *totals))
+    group_by = f" GROUP BY {f'GROUPING SETS ({sets})' if totals else columns}" if by else ""
     return f"SELECT {columns}{', ' if by else ''}COUNT(*) FROM {quoted(table)}{condition}{group_by}"
 
 
