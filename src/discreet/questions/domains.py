@@ -251,8 +251,12 @@ def parse_whole(values: list[Value]) -> list[Value]:
 
 def read_table(path: str | Path) -> tuple[list[str], list[Sequence[Value]], int]:
     """Return the heading of a CSV file, its columns and how many rows they have; NULL is None."""
-    text = read_text_file(path)
-    delimiter = "\t" if str(path).lower().endswith(".tsv") else ","
+    return read_table_text(read_text_file(path), str(path))
+
+
+def read_table_text(text: str, path: str) -> tuple[list[str], list[Sequence[Value]], int]:
+    """Return the same of the text of a CSV file; ``path`` is its name, for messages."""
+    delimiter = "\t" if path.lower().endswith(".tsv") else ","
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     texts: list[list[str]] = []
     try:
