@@ -59,6 +59,7 @@ _NAMES_BY_MODULE = {
     ".release.plan.request": ("ReleaseRequest",),
     ".release.plan.planning": ("plan_release",),
     ".release.counts": ("release_counts",),
+    ".release.contributions": ("contributions", "Contributions"),
     ".release.dataset": ("Dataset",),
     ".release.crosstab": ("crosstab",),
     ".release.bundle.cross_frames": ("CrossTable",),
@@ -120,7 +121,7 @@ __all__ = [
     "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     "Dataset", "open_request", "write_request", "RequestFile", "open_bundle", "export",
     "explain_bundle", "BundleGuarantee", "simulate_release", "SimulatedRelease",
-    "crosstab", "CrossTable",
+    "crosstab", "CrossTable", "contributions", "Contributions",
     "compare_editions", "EditionComparison", "export_editions",
     # collecting
     "perturb", "perturb_file", "PerturbedFile", "plan_collection", "CollectionPlan",

@@ -135,6 +135,35 @@ class Discovering(Counting):
 
 
 @dataclass(frozen=True)
+class Contributing(Counting):
+    """A histogram of people by what they contribute; the rule is in ``engines/contributions.py``.
+
+    The question counts all rows (COUNT(*)), and ``max_groups`` has no effect.
+
+    Parameters
+    ----------
+    of
+        ``"groups"``: the number of groups where a person has rows. ``"rows"``: their largest number of rows in a group.
+    top
+        Number of cells: 1, 2, ... and the last for so many or more.
+    """
+
+    of: str = field(default="groups", kw_only=True)
+    top: int = field(default=1, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.of not in ("groups", "rows"):
+            raise InvalidInput.must_be("of", "groups or rows", self.of)
+        if self.unit == ROW or len(self.question.aggregates) != 1 or self.conditions or self.max_rows is not None:
+            raise InvalidInput(
+                "people are counted by all their rows.", "Ask for COUNT(*) alone, with a unit that is a column."
+            )
+        if self.top < 1:
+            raise InvalidInput.must_be("top", "at least 1", self.top)
+
+
+@dataclass(frozen=True)
 class DiscoveredGroups:
     """All groups with somebody in them, and their true counts: these go to the noise and nowhere else.
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ..base import ROW, Counting, DiscoveredGroups, Discovering
+from ..base import ROW, Contributing, Counting, DiscoveredGroups, Discovering
 from ..bounding import Chosen, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
+from ..contributions import histogram_sql
 from ..counted_cells import counts_of_cells
 from ..discovery import discovered_groups, groups_sql
 from ..events import events_sql
@@ -73,7 +74,7 @@ def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> Data
     else:
         people = rows_of_people(counting, table, kinds, SPARK, declared)
         choose = _events if counting.max_rows is not None else _sets if fits_in_a_word(counting) else _ranked
-        sql = choose(counting, people)
+        sql = histogram_sql(counting, people) if isinstance(counting, Contributing) else choose(counting, people)
     made = session.sql(sql)
     examine(made)
     return made
