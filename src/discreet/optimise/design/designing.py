@@ -38,8 +38,8 @@ from ..lp.solver import InfeasibleDesign, SolverFailed
 from .closed import ClosedForm, closed_form
 from .conflicts import conflict, is_proved_infeasible
 from .members import cheapest_member
-from .on_spaces import design_on_space
-from .weights import read_weights
+from .on_spaces import design_on_space, read_delta
+from .weights import read_weights, refuse_prior_for_worst_case
 
 #: Largest n of a linear program; closed forms, and requests that are solved report by report, go further.
 MAX_PROGRAM_N = 400
@@ -81,7 +81,8 @@ def design(
         The privacy; exactly one of them, alpha = e^-epsilon.
     delta
         0 for pure privacy. Otherwise ``sum_j max(0, P[i, j] - e^epsilon P[k, j]) <= delta`` for neighbours i and k:
-        the true delta, over all sets of reports.
+        the true delta, over all sets of reports. Under the local and the metric notion it holds for every pair, each at
+        its own distance, as deltas along a path do not add up to less.
     loss
         "L0", "L1", "L2", a :class:`~discreet.losses.Loss`, or a matrix.
     properties
@@ -134,16 +135,14 @@ def design(
         space = completed(n)
     elif outputs is not None or dilation is not None or notion not in (None, "central", "metric"):
         space = Counts(read_count(n))
+    elif notion == "metric" and read_delta(delta):  # adjacent counts decide about all pairs only without a delta
+        space = Counts(read_count(n))
     else:
         space = None
     if space is not None:
-        if as_fraction(delta, "delta"):
-            raise Unsupported(
-                "designs with a delta are for adjacent counts.", f"Leave {arg('delta')} out.", argument="delta"
-            )
         return design_on_space(
-            space, notion=notion, alpha=alpha, epsilon=epsilon, loss=loss, properties=properties, prior=prior,
-            worst_case=worst_case, outputs=outputs, dilation=dilation,
+            space, notion=notion, alpha=alpha, epsilon=epsilon, delta=delta, loss=loss, properties=properties,
+            prior=prior, worst_case=worst_case, outputs=outputs, dilation=dilation,
         )  # fmt: skip
     if prior is not None and not worst_case:
         prior = read_weights(prior, Counts(read_count(n)))
@@ -261,14 +260,8 @@ def read_request(
     if size > MAX_DESIGN_COUNTS:
         raise InvalidInput.must_be("n", f"below {MAX_DESIGN_COUNTS:,} for a design", n, meaning="the largest count")
     a = read_alpha(alpha, epsilon)
-    allowed_delta = as_fraction(delta, "delta")
-    if not 0 <= allowed_delta < 1:
-        raise InvalidInput.must_be("delta", "a probability below 1", delta, "0 asks for pure privacy.")
-    if worst_case and prior is not None:
-        raise InvalidInput(
-            "the worst case over all truths needs no prior.",
-            f"Give either {arg('prior')} or {arg('worst_case', True)}.",
-        )
+    allowed_delta = read_delta(delta)
+    refuse_prior_for_worst_case(worst_case, prior)
     required = requirements.resolve(properties)
     codes = [p.code for p in required]
     repeat = next((code for code in codes if codes.count(code) > 1), None)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...errors import InvalidInput, InWords
+from ...errors import InvalidInput, InWords, arg
 from ...exact.rationals import as_fraction
 from ...spaces import Space
 from ..improve.targets import exact_weights
@@ -43,6 +43,15 @@ def read_weights(prior: object, space: Space) -> tuple[Fraction, ...]:
         if array.dtype.kind in "iu" and array.shape == (size,) and array.sum() > 1:
             return _divided([Fraction(int(count)) for count in array])
     return exact_weights(values, size)
+
+
+def refuse_prior_for_worst_case(worst_case: bool, prior: object) -> None:
+    """Refuse a prior beside the worst case, which is over all truths."""
+    if worst_case and prior is not None:
+        raise InvalidInput(
+            "the worst case over all truths needs no prior.",
+            f"Give either {arg('prior')} or {arg('worst_case', True)}.",
+        )
 
 
 def _divided(weights: list[Fraction]) -> tuple[Fraction, ...]:
