@@ -30,7 +30,7 @@ from ..lp.blocks import BlockPoint, BlockProgram, lower_bound, solve_blocks
 from ..lp.bounds import figures_of_cost
 from ..lp.mechanism_program import solve_with_rows
 from .protected import ProtectedPairs, compared_pairs, protected_pairs, read_dilation
-from .weights import read_weights, refuse_prior_for_worst_case
+from .weights import read_weights
 
 #: Largest number of values of which every pair is protected for itself, and the dilation of spanners beyond.
 MAX_EXACT = 100
@@ -140,7 +140,7 @@ def _read(
     eps = read_epsilon(epsilon) if epsilon is not None else log_bounds(1 / read_alpha(alpha, None))[0]
     shown = read_alpha(alpha, epsilon)
     allowed_delta = read_delta(delta)
-    refuse_prior_for_worst_case(worst_case, prior)
+    utility.refuse_prior_for_worst_case(worst_case, prior)
     weights = None if worst_case else read_weights(prior, inputs)
     reports, resolved, name = _read_reports(inputs, outputs, losses.resolve(loss))
     structural = _read_properties(properties, inputs, reports)
@@ -179,7 +179,8 @@ def read_delta(delta: object) -> Fraction:
 def _refuse_many_terms(number: int) -> None:
     if number > MAX_DELTA_TERMS:
         raise Unsupported(
-            f"a design with a delta compares every pair in every report: {number:,} terms, at most {MAX_DELTA_TERMS:,}.",
+            f"a design with a delta compares every pair in every report, here {number:,} terms; at most "
+            f"{MAX_DELTA_TERMS:,} are possible.",
             f"Use fewer values or outputs, or ask for {arg('delta', 0)}.",
             argument="delta",
         )
@@ -270,9 +271,7 @@ def _proved(request: SpaceRequest, matrix: FloatArray) -> tuple[Table, Certifica
     for share in MIXING:
         table = _rounded((1 - share) * matrix / matrix.sum(axis=1, keepdims=True) + share * inside, request)
         try:
-            certificate = certify(
-                table, request.inputs, request.notion, epsilon=request.epsilon, delta=request.delta
-            )
+            certificate = certify(table, request.inputs, request.notion, epsilon=request.epsilon, delta=request.delta)
         except NotPrivate:
             continue
         channel = Channel(request.inputs, request.outputs, table)

@@ -55,7 +55,7 @@ class ProtectedPairs:
 def compared_pairs(space: Space, notion: str, epsilon: Fraction) -> ProtectedPairs:
     """Return every pair that the notion compares: with a delta no pair protects another.
 
-    Two steps at (epsilon, delta) protect their ends at ``delta (1 + e^epsilon)``, not at delta: with deltas of .1 on two
+    Two steps at (epsilon, delta) protect their ends at ``delta (1 + e^epsilon)``, not at delta: with .1 on each of two
     edges, their ends can need .2.
     """
     size = space.size or 0
