@@ -34,7 +34,7 @@ def estimate(problem: Problem, tolerance: float | None, seed: int) -> Estimate:
         return maximum(problem, tolerance, "There are too few reports to smooth the map.")
     if not problem.truths.has_lengths or any(one.kernel.reports_are_sets for one in problem.groups):
         # projective response is for names, also where these are numbered
-        return maximum(problem, tolerance, "No two of these values are nearer than others, so nothing is smoothed.")
+        return maximum(problem, tolerance, "These values have no order, so there is nothing to smooth.")
     if size < MIN_SMOOTHED_VALUES:
         return maximum(problem, tolerance, f"With {size} values there is nothing to smooth.")
     if not problem.truths.has_numbers and curves.MAX_GRAPH_VALUES < size <= MAX_STOPPED_VALUES:
