@@ -105,7 +105,7 @@ def _shares(weights: list[Fraction]) -> list[Fraction]:
 
 
 def refuse_prior_for_worst_case(worst_case: bool, prior: object) -> None:
-    """Refuse a prior beside the worst case, which is over all truths."""
+    """Refuse a prior for the worst case, which is over all truths."""
     if worst_case and prior is not None:
         raise InvalidInput(
             "the worst case over all truths needs no prior.",

@@ -48,9 +48,9 @@ def of_graph(space: Space) -> tuple[FloatArray, FloatArray]:
     return _scaled(laplacian @ laplacian + values[1] * laplacian)
 
 
-def _laplacian(space: Space, stated: tuple[Array, Array] | None) -> tuple[FloatArray, FloatArray]:
+def _laplacian(space: Space, edges: tuple[Array, Array] | None) -> tuple[FloatArray, FloatArray]:
     """Return the Laplacian of a graph, and its eigenvalues in rising order."""
-    first, second = relative_neighbours(space) if stated is None else (np.asarray(end) for end in stated)
+    first, second = relative_neighbours(space) if edges is None else (np.asarray(end) for end in edges)
     lengths = np.sqrt(space.squared_distance(first, second).astype(float))
     lengths = np.maximum(lengths, lengths.min(initial=lengths.max(initial=1.0), where=lengths > 0))
     laplacian = np.zeros((space.size or 0, space.size or 0))

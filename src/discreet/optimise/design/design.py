@@ -224,8 +224,8 @@ def design_each(
     each = [{"alpha": None, "epsilon": None, name: number} for number in read_list(numbers, f"{name}s", "numbers")]
     shared = {"loss": loss, "properties": properties, "prior": prior, "worst_case": worst_case}
     if _space_of(n, notion, outputs) is not None or notion == "metric":
-        asked = {**shared, "notion": notion, "outputs": outputs}
-        return (design(n, **privacy, **asked) for privacy in with_bar(each, "designs", progress))
+        options = {**shared, "notion": notion, "outputs": outputs}
+        return (design(n, **privacy, **options) for privacy in with_bar(each, "designs", progress))
     requests = [read_request(n, **privacy, delta=0, **shared) for privacy in each]
     return _design_each(requests, progress)
 
