@@ -28,11 +28,13 @@ from ..unit import read_unit_name
 from .bundle.recorded import recorded_answer
 from .bundle.released import Release
 from .counts import LedgerDecision, preview_release, release_plan
+from .made_up import MadeUpSizes
 from .plan.fields import read_quantiles
 from .plan.plan import Plan
 from .plan.planning import plan_request
 from .plan.quantile_planning import add_quantiles
 from .plan.request import Domain, RequestFields, read_request
+from .simulate import SimulatedRelease, simulate_release
 
 
 class Budget(NamedTuple):
@@ -404,6 +406,13 @@ class BoundPlan(Result):
         recorded = self._recorded_answer(self.plan, book)
         self._preview_answer = [recorded]
         return preview_release(self.plan, self.source, book, out, lambda *_: recorded)
+
+    def simulate(self, sizes: MadeUpSizes | None = None, *, seed: int = 0) -> SimulatedRelease:
+        """Return the table that would be published for made-up counts; see :func:`discreet.simulate_release`.
+
+        Neither the data nor the ledger is opened.
+        """
+        return simulate_release(self.plan, sizes, seed=seed)
 
     def release(self, out: str | Path | None = None) -> Release:
         """Release the counts: reserve, count, add noise, commit, and write the bundle to a new folder if one is named.

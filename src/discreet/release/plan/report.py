@@ -202,7 +202,9 @@ def learning(plan: Plan) -> list[Section]:
 
 def _exact(plan: Plan) -> Section:
     cost = plan.cost
-    parameters = {"epsilon": cost.epsilon, "delta": cost.delta, "rho": cost.rho}
+    # pure noise has a rho too, which says nothing to somebody who asked for an epsilon
+    is_gaussian = any("sigma2" in one.parameters for table in plan.tables for one in table.noise.mechanisms)
+    parameters = {"epsilon": cost.epsilon, "delta": cost.delta, "rho": cost.rho if is_gaussian else None}
     terms = [(name, exact_text(value)) for name, value in parameters.items() if value is not None]
     terms += [("mechanism", table.noise_text) for table in plan.tables[:_MAX_WORDED_QUESTIONS]]
     return Section("Exact numbers", (Terms(tuple(terms)),), "folded")

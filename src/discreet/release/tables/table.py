@@ -28,6 +28,7 @@ from ...questions.orders import canonical, places_in
 from ...questions.question import Question
 from ...report import Fact, Json, plain
 from ...wording import plural, rounded
+from ..made_up import MadeUpSizes
 from ..noise.accuracy import Expected
 from ..noise.cells import OUTPUT_IN_WORDS, CellNoise
 from ..protection import Change, Protection
@@ -137,6 +138,10 @@ class TablePlan(ABC):
     @abstractmethod
     def answer(self, counted: Counted, bits: Bits) -> dict[str, Json]:
         """Draw the noisy counts; return them as the ledger records them, by the name of each part."""
+
+    @abstractmethod
+    def simulated_counts(self, sizes: MadeUpSizes | None) -> Counted:
+        """Return made-up counts in the form of true ones; without sizes, within public sizes or of a usual total."""
 
     @abstractmethod
     def rehearse(self, bits: Bits) -> None:
