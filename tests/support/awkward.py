@@ -383,3 +383,16 @@ def counting(sql: str, domain: dict[str, Any], unit: str, k: int, key: bytes) ->
     question = read_question(sql, unit=unit)
     groups = groups_from(domain, question.by) if domain else TOTAL
     return Counting(question, groups, unit, k, key)
+
+
+def rows_of_every_kind() -> list[dict[str, Any]]:
+    """Return 60 rows of seven people with a text, a decimal number, a truth value, a date and a whole number."""
+    columns = zip(
+        ["a", "A", "", None, "a ", "it's", "5", " 5 ", "é", "%"] * 6,
+        [*map(decimal.Decimal, ("1.00", "1.50")), None, *map(decimal.Decimal, ("-2", "3"))] * 12,
+        [True, False, None] * 20,
+        [DAY(2020, 1, 1), None, DAY(1, 1, 1), DAY(9999, 12, 31)] * 15,
+        [1, 2, None, -5, 2**40, 0] * 10,
+        strict=True,
+    )
+    return [{"p": f"p{i % 7}", "t": t, "n": n, "b": b, "d": d, "q": q} for i, (t, n, b, d, q) in enumerate(columns)]
