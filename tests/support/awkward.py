@@ -11,7 +11,7 @@ import datetime
 import decimal
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -362,7 +362,14 @@ DOMAINS: list[dict[str, Any]] = [
 def random_countings(chance: random.Random, several: int, key: bytes) -> list[Counting]:
     """Questions with conditions on three columns, so that some meet what is odd about a column."""
     columns = [chance.choice(["f", "f4", "t", "w"]), *chance.sample(sorted(_LITERALS), 2)]
-    return [_random_counting(chance, columns, key) for _ in range(several)]
+    countings = [_random_counting(chance, columns, key) for _ in range(several)]
+    return [_of_rows(one, place) for place, one in enumerate(countings)]
+
+
+def _of_rows(counting: Counting, place: int) -> Counting:
+    """Every third count of people is of up to four of their rows."""
+    events = counting.unit != "row" and place % 3 == 0
+    return replace(counting, max_rows=1 + place % 4) if events else counting
 
 
 def _random_counting(chance: random.Random, columns: Sequence[str], key: bytes) -> Counting:
