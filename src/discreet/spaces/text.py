@@ -43,7 +43,7 @@ def read_labels(text: str) -> Labels:
 def read_values(text: str, space: Space, argument: str) -> list[object]:
     """Return comma-separated values of a space, or the lines of the file after an @, as the space writes them.
 
-    >>> from .ranges import Range
+    >>> from discreet.spaces import Range
     >>> read_values("0, 1.5", Range(0, 3, step="0.5"), "outputs")
     [0.0, 1.5]
     """
