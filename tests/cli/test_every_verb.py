@@ -52,7 +52,7 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
             "--domain",
             "site=1..3",
         ),
-        "max_groups",
+        "3 or more",
     ),
     "editions": (("q1", "q2"), "q2"),
     "export": (("q1", "--to", "q1.parquet"), "q1.parquet"),

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.engines import contributions
+from discreet.engines import events
 from discreet.engines.base import Contributing
 from discreet.engines.duckdb import counting as duckdb_counting
 from discreet.engines.reference import count_rows
@@ -99,7 +99,7 @@ def a_cell_for_each_group(counting, rows):
 
 def closed_above(counting, rows):
     """People beyond the last cell are left out."""
-    sql = contributions.histogram_sql(replace(counting, top=counting.top + 1), rows)
+    sql = events.histogram_sql(replace(counting, top=counting.top + 1), rows)
     return f"SELECT * FROM ({sql}) AS s WHERE cell < {counting.top}"
 
 

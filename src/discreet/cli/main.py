@@ -17,7 +17,6 @@ from ..errors import DiscreetError, InvalidInput
 from ..report import Refusal
 from . import (
     collect,
-    contributions,
     dataset,
     design,
     editions,
@@ -98,7 +97,7 @@ app.command()(verify.explain)
 app.command()(design.compare)
 app.command()(design.calibrate)
 app.command(cls=release.RequestCommand)(release.release)
-app.command()(contributions.contributions)
+app.command()(release.contributions)
 app.command()(editions.editions)
 app.command()(editions.export)
 app.add_typer(dataset.app, name="dataset")

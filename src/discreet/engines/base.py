@@ -136,7 +136,7 @@ class Discovering(Counting):
 
 @dataclass(frozen=True)
 class Contributing(Counting):
-    """A histogram of people by what they contribute; the rule is in ``engines/contributions.py``.
+    """A histogram of people by what they contribute; the rule is in ``engines/events.py``.
 
     The question counts all rows (COUNT(*)), and ``max_groups`` has no effect.
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..exact.arrays import IntArray
 from .base import ROW, Contributing, Counting
 from .bounding import Chosen, add_chosen, fits_in_a_word
-from .contributions import add_cells
+from .events import add_cells
 from .grouping import add_rows
 
 

@@ -95,7 +95,7 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
 
 
 def _histogram(counting: Contributing, people: Mapping[str, Mapping[int, list[Row]]]) -> IntArray:
-    """Return the number of people in each cell, by the rule of ``contributions``."""
+    """Return the number of people in each cell, by the rule of ``events``."""
     histogram = np.zeros((counting.top, 1), dtype=np.int64)
     for groups in people.values():
         contribution = len(groups) if counting.of == "groups" else max(map(len, groups.values()))

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -65,11 +65,21 @@ class Contributions(Result):
         The noisy number of people with 1, 2, ... of them; the last with so many or more. Unbiased, so some may be
         negative.
     low, high
-        An interval of each true number of people.
+        An interval of each true number of people, at the coverage ``level``.
     leave_out
         The share of people that the suggested bound may affect.
     question, unit, level, cost, fresh
         The question, whose rows they are, the coverage of the intervals, what it cost, and whether it is a new answer.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> histogram = Contributions(
+    ...     "groups", (90, 6, 4), (87, 3, 1), (93, 9, 7), Fraction(1, 20), "SELECT ...", Unit("person"),
+    ...     Fraction(19, 20), Cost(Fraction(1)), True,
+    ... )
+    >>> histogram.suggestion, float(histogram.share_above(2))
+    (2, 0.04)
     """
 
     of: str
@@ -180,7 +190,7 @@ class _Histogram:
     cost: Cost
 
     @property
-    def request(self) -> dict[str, Any]:
+    def request(self) -> dict[str, Json]:
         """The public request as JSON, which the ledger records."""
         whole = self.plan.canonical.request
         table = {name: value for name, value in whole["tables"][0].items() if name not in _OF_RELEASES}

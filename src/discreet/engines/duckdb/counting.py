@@ -31,9 +31,8 @@ from ..bounding import (
     number_bits,
     number_sql,
 )
-from ..contributions import add_cells, histogram_sql
 from ..discovery import discovered_groups, groups_sql, merge
-from ..events import events_sql
+from ..events import add_cells, events_sql, histogram_sql
 from ..grouping import Declared, add_rows
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from ..relations.lookup import looked_up
@@ -301,7 +300,7 @@ def _count_events(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: s
 
 
 def _count_contributions(engine: duckdb.DuckDBPyConnection, counting: Contributing, rows: str) -> IntArray:
-    """Count people by their groups or rows (``engines.contributions``)."""
+    """Count people by their groups or rows (``engines.events``)."""
 
     def add(counts: IntArray, part: str, whole: bool) -> None:
         numbered = f"SELECT unit, g AS v FROM ({part}) AS located"

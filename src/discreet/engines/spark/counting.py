@@ -14,10 +14,9 @@ import numpy as np
 from ...exact.arrays import IntArray
 from ..base import ROW, Contributing, Counting, DiscoveredGroups, Discovering
 from ..bounding import Chosen, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
-from ..contributions import histogram_sql
 from ..counted_cells import counts_of_cells
 from ..discovery import discovered_groups, groups_sql
-from ..events import events_sql
+from ..events import events_sql, histogram_sql
 from ..grouping import rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from ..relations.lookup import looked_up
