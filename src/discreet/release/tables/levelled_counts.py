@@ -22,7 +22,7 @@ from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ...exact.rationals import float_down, float_up, text_up
 from ...plots.counts import MAX_DRAWN_CELLS
 from ...questions.levels import grouping_number
-from ...wording import listed, percent
+from ...wording import listed, percent, plural
 from ..levels.combining import MAX_ROUNDING_ERROR, LevelCombination
 from ..levels.quantiles import Balance
 from ..levels.rounding import has_adjacent_rounding, rounded_leaves
@@ -130,7 +130,8 @@ class LevelledTable(ReleasedTable):
     def rounded(self) -> tuple[IntArray, ...]:
         """The rounded counts of each level: whole, non-negative, adding up, and biased."""
         shape = self.combination.shape
-        return tuple(shape.sums(rounded_leaves(shape, self.leaves, self.unit)))
+        errors = self.combination.standard_errors if self.layout > 4 else None
+        return tuple(shape.sums(rounded_leaves(shape, self.leaves, self.unit, errors)))
 
     @cached_property
     def order(self) -> IntArray:
@@ -399,9 +400,23 @@ class LevelledTable(ReleasedTable):
         )
         if has_adjacent_rounding(self.combination.shape, self.leaves.size):
             return shown
+        return f"{shown} {self._distances_in_words()}"
+
+    def _distances_in_words(self) -> str:
+        """State how far rounded totals are from their combined counts, where no rounding need be next to all."""
+        lead = "A rounding next to every total of such a table need not exist"
+        total = sum(int(live.sum()) for live in self.combination.shape.live_nodes[1:]) * len(self.measures)
+        far, largest = 0, Fraction(0)
+        levels = zip(self.rounded, self.combined, self.combination.standard_errors, strict=True)
+        for rounded, combined, errors in list(levels)[1:]:
+            distances = abs(rounded.astype(object) * self.unit - np.maximum(combined, 0).astype(object))
+            far += int((distances > np.ceil(errors * self.unit).astype(object)[:, None]).sum())
+            largest = max(largest, Fraction(int(distances.max()), self.unit))
+        if not far:
+            return f"{lead}; here each total is within one standard deviation of its combined count."
         return (
-            f"{shown} No rounding is next to every total of such a table: each group is rounded, a total is the sum of "
-            "its rounded groups, so it can differ from its combined count, also by more than its interval allows."
+            f"{lead}; here {far:,} of the {plural(total, 'total')} differ from their combined counts by more than one "
+            f"standard deviation, the furthest by {text_up(largest, 3)}."
         )
 
     @property
