@@ -23,8 +23,8 @@ import numpy as np
 from ...exact.arrays import Array, FloatArray, IntArray
 from .shape import Shape
 
-#: Standard errors by which projections leave a total away from its combined count, and by which it may be away when they
-#: end: first narrow, so that one standard error also has room for the rounding, then wide.
+#: Standard errors by which projections leave a total away from its combined count, and by which it may be away when
+#: they end: first narrow, so that one standard error also has room for the rounding, then wide.
 NARROW, WIDE = (0.75, 0.8), (0.9, 0.95)
 
 #: Largest number of cyclic projections of each width, and of those times groups times levels.

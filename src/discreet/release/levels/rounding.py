@@ -8,8 +8,8 @@ amount, none below zero.
 Where two levels overlap, such as row and column totals, alternating projections on rows and columns make the counts
 non-negative with the same totals, and controlled rounding (:mod:`.controlled`) makes them whole. Where more levels
 overlap, as in a cube of three columns, a controlled rounding need not exist: the totals may move within their standard
-errors (:mod:`.overlapping_rounding`). In bundles of layouts before 5, the grand total is divided among all leaves at once
-instead, and every other total is a sum of leaves.
+errors (:mod:`.overlapping_rounding`). In bundles of layouts before 5, the grand total is divided among all leaves at
+once instead, and every other total is a sum of leaves.
 """
 
 from __future__ import annotations

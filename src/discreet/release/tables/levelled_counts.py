@@ -133,6 +133,11 @@ class LevelledTable(ReleasedTable):
         errors = self.combination.standard_errors if self.layout > 4 else None
         return tuple(shape.sums(rounded_leaves(shape, self.leaves, self.unit, errors)))
 
+    @property
+    def rounded_counts(self) -> IntArray:
+        """The rounded counts in the order of the rows."""
+        return np.concatenate([one.reshape(-1) for one in self.rounded])[self.order]
+
     @cached_property
     def order(self) -> IntArray:
         """The indices of the cells in the order of the rows, the coarsest level first."""
@@ -335,9 +340,8 @@ class LevelledTable(ReleasedTable):
 
     def rounded_text(self) -> str:
         """Return the file of rounded counts."""
-        counts = np.concatenate([one.reshape(-1) for one in self.rounded])[self.order]
         headings = self.headings[: self.headings.index("count")]
-        lines = map(",".join, zip(self.cell_names(), map(str, counts.tolist()), strict=True))
+        lines = map(",".join, zip(self.cell_names(), map(str, self.rounded_counts.tolist()), strict=True))
         return "\n".join([",".join([*map(csv_label, headings), ROUNDED_COLUMN]), *lines]) + "\n"
 
     def cell_names(self) -> list[str]:
@@ -372,15 +376,14 @@ class LevelledTable(ReleasedTable):
     def columns_with_rounded(self) -> list[Column]:
         columns = self.typed_columns()
         at = [column.name for column in columns].index("count")
-        counts = np.concatenate([one.reshape(-1) for one in self.rounded])[self.order]
-        return [*columns[:at], Column(ROUNDED_COLUMN, "integer", counts.tolist()), *columns[at:]]
+        return [*columns[:at], Column(ROUNDED_COLUMN, "integer", self.rounded_counts.tolist()), *columns[at:]]
 
     def aligned(self, first: ReleasedTable) -> Aligned:
         rows = self.rows()
         at = {tuple(row[key] for key in self.keys): k for k, row in enumerate(rows)}
         order = np.array([at[tuple(row[key] for key in self.keys)] for row in first.rows()], dtype=np.int64)
         counts, status = (np.array([row[name] for row in rows])[order] for name in ("count", "status"))
-        return AlignedLevels(self, counts, status, order)
+        return AlignedLevels(self, counts, status, order, self.rounded_counts[order])
 
     # ---------------------------------------------------------------- words
 
