@@ -26,6 +26,7 @@ from ...wording import listed, percent, plural
 from ..levels.combining import MAX_ROUNDING_ERROR, LevelCombination
 from ..levels.quantiles import Balance
 from ..levels.rounding import has_adjacent_rounding, rounded_leaves
+from ..levels.shares import level_share_interval
 from ..noise.margins import Combined
 from ..noise.weighted import chernoff, half_width, law_variance
 from .aligned import Aligned, AlignedLevels
@@ -248,16 +249,18 @@ class LevelledTable(ReleasedTable):
             raise InvalidInput(
                 "the part must lie within the whole: every cell of the part belongs in the whole too.", argument="part"
             )
-        coverage = (1 + self.level) / 2  # of each of the two, so that both hold together
-        one, rest = (self._sum(mask.astype(np.int64), True, coverage) for mask in (inner, outer & ~inner))
-        assert one.low is not None and one.high is not None and rest.low is not None and rest.high is not None
-        least = Fraction(one.low) / Fraction(one.low + rest.high) if one.low > 0 else Fraction(0)
-        most = Fraction(one.high) / Fraction(one.high + rest.low) if one.high + rest.low > 0 else Fraction(1)
-        total = self._estimate(outer.astype(np.int64))
-        estimate = (
-            None if total <= 0 else 100.0 * min(max(float(self._estimate(inner.astype(np.int64)) / total), 0.0), 1.0)
-        )
-        how = "the totals of the part and of the rest enclosed together; wider than need be"
+        possible = np.repeat(self.combination.shape.live, len(self.measures))
+        inner, outer = inner & possible, outer & possible
+        part, total = (self._estimate(mask.astype(np.int64)) for mask in (inner, outer))
+        if not inner.any():
+            least, most = Fraction(0), Fraction(int(not outer.any()))
+        elif (inner == outer).all():
+            least = most = Fraction(1)
+        else:
+            masks = (mask.reshape(self.groups.size, -1) for mask in (inner, outer))
+            least, most = level_share_interval(self.combination, *masks, (part, total - part), 1 - self.level)
+        estimate = None if total <= 0 else 100.0 * min(max(float(part / total), 0.0), 1.0)
+        how = "one test of the part minus a share of the whole, by the law of the noise of all levels"
         low, high = max(0.0, float_down(100 * least)), min(100.0, float_up(100 * most))
         return Combined(estimate, low, high, self.level, None, None, None, int(outer.sum()), how)
 
