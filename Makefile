@@ -66,7 +66,7 @@ test-times: $(TESTED)  ## run the fast tests and write tests/times.md: the slowe
 	$(PYTEST) --ignore=tests/full --ignore=tests/long -m "not full and not long" --times=tests/times.md
 
 screenshots: $(READY) packages  ## take the pictures of the pages for the documentation
-	DISCREET_SCREENSHOTS=$(CURDIR)/docs/_static/pages $(BIN)/python -m pytest -q -k accessible tests/full/browser/test_pages_in_a_browser.py
+	DISCREET_SCREENSHOTS=$(CURDIR)/docs/_static/pages $(BIN)/python -m pytest -q -k accessible tests/full/browser/test_pages_in_a_browser.py tests/full/browser/test_released_page.py
 
 lint: $(READY)  ## style
 	$(BIN)/ruff check src studies/src tests benchmarks
@@ -81,8 +81,8 @@ format: $(READY)  ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix src studies/src tests benchmarks
 	$(BIN)/ruff format src studies/src tests benchmarks
 
-bench: $(READY)  ## measure speed side by side with peers (makes an environment of their own)
-	$(BIN)/python benchmarks/run.py
+bench: $(READY)  ## measure speed side by side with peers (makes an environment of their own) and write docs/benchmarks.md
+	$(BIN)/python benchmarks/run.py --page docs
 
 docs: $(READY)  ## build the documentation into docs/_build/html (offline, warnings are errors)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

@@ -13,7 +13,7 @@ import discreet as dc
 import measure
 from discreet.ledger.books import Books
 from discreet.ledger.budget import Cost
-from discreet.ledger.stores.opening import open_store
+from discreet.ledger.stores.open import open_store
 from measure import FULL, Line, Scale
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from discreet.checking import check
-from discreet.optimise.design.designing import design
+from discreet.optimise.design.design import design
 from discreet.plots import error, heatmap
 from measure import FULL, Line, Scale
 

@@ -30,10 +30,10 @@ import discreet as dc
 import measure
 from discreet.collect.keys import new_key
 from discreet.collect.service.app import Service
-from discreet.collect.service.running import Settings, server_options
+from discreet.collect.service.serve import Settings, server_options
 from discreet.collect.service.tokens import new_token
 from discreet.collect.stores.base import Batch, Outcome
-from discreet.collect.stores.opening import report_store
+from discreet.collect.stores.open import report_store
 from measure import FULL, Line, Scale
 
 MECHANISM = dc.geometric(100, epsilon=1)

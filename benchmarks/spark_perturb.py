@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 import discreet as dc
 import measure
-from discreet.collect.opening import open_column, write_reports
+from discreet.collect.open import open_column, write_reports
 from measure import FULL, Line, Scale
 
 CORES = 2

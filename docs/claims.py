@@ -30,7 +30,7 @@ has the verdicts of a full run ([how to run it](howto_studies.md)), and [claims.
 and DOI. The papers are cited as in the [formulas](formulas.md); [R] marks [results of our own](results.md), which we test ourselves.
 
 **Four verdicts.** A claim *holds*, *holds with correction*, *does not hold*, or is *undecidable as worded*. "Much lower" is judged as "lower, beyond chance". A degree alone
-("similar", "negligible", "hardly") has no verdict unless the paper gives a number, because a threshold would be ours; what was measured stands beside it.
+("similar", "negligible", "hardly") has no verdict unless the paper gives a number, because a threshold would be ours; what was measured is given with it.
 
 **Four kinds of evidence**, in tables of their own: mathematics, which needs no data; the paper's data; data drawn as the paper describes, with what it leaves open chosen here; and
 data of ours, which the paper never spoke of. Only the first three judge the paper.
@@ -180,6 +180,6 @@ def cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    found = collected(map(Path, sys.argv[1:]))
-    (HERE / "claims.md").write_text(page(found), encoding="utf-8")
-    (HERE / "claims.json").write_text(index(found), encoding="utf-8")
+    claims = collected(map(Path, sys.argv[1:]))
+    (HERE / "claims.md").write_text(page(claims), encoding="utf-8")
+    (HERE / "claims.json").write_text(index(claims), encoding="utf-8")

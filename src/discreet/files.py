@@ -30,11 +30,11 @@ from .exact.rationals import claimed
 from .exact.tables import MAX_TABLE_ENTRIES, Table
 from .matrix_text import matrix_from_text
 from .mechanism import FORMAT, VERSION, Mechanism, fingerprint
-from .mechanisms.building import rebuild_saved
+from .mechanisms.build import rebuild_saved
 from .mechanisms.families import CLOSED_FORMS
 from .privacy.certificate import Certificate, certify
 from .privacy.matrices import read_matrix
-from .ptables.reading import ptable_from_text, read_ptable, recognise
+from .ptables.read import ptable_from_text, read_ptable, recognise
 from .ptables.table import PTable
 from .spaces import Counts, Integers, Space, space_from
 from .strict_json import read_json

@@ -12,7 +12,7 @@ from .exact.rationals import Number, text_up
 from .exact.tables import Table as Probabilities
 from .files import read_subject, subject_from_text
 from .mechanism import Mechanism, of_probabilities
-from .privacy import verify as judging
+from .privacy import verify as judge
 from .privacy.verify import Verdict
 from .privacy.witness import Witness
 from .ptables.table import PTable
@@ -280,7 +280,7 @@ def verify(
             )
         if ledger is not None:
             raise InvalidInput(f"{arg('ledger')} goes with a bundle, the folder that a release wrote.")
-        return judging.verify(mechanism, notion, inputs=inputs, exact=exact)
+        return judge.verify(mechanism, notion, inputs=inputs, exact=exact)
     _refuse_lone_delta(epsilon, delta)
     path = Path(mechanism)
     if path.is_dir():
@@ -325,7 +325,7 @@ def judge_subject(
     _refuse_lone_delta(epsilon, delta)
     if notion is None and isinstance(subject, Mechanism):
         notion = subject.certificate.notion
-    verdict = judging.verify(subject, notion, inputs=inputs, exact=exact)
+    verdict = judge.verify(subject, notion, inputs=inputs, exact=exact)
     claim = _stated(subject) if epsilon is None else (str(epsilon), "0" if delta is None else str(delta))
     judgement = None
     if claim is not None:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from discreet.engines import discovering
+from discreet.engines import discovery
 from discreet.engines.base import DiscoveredGroups, Discovering, Source
 from discreet.engines.reference import Row, discover_rows
 from discreet.engines.sources import open_source
@@ -153,7 +153,7 @@ def test_columns_whose_text_is_not_one_for_all_engines_are_refused_by_their_type
 @pytest.mark.parametrize("fault", ["rank", "no_bound", "folded", "having"])
 def test_the_suite_notices_another_rule(fault: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Planted: ties that are all taken, people without a bound, an equality of letters, a test of true counts."""
-    plain = discovering.groups_sql
+    plain = discovery.groups_sql
 
     def other(counting: Discovering, *rest: Any) -> str:
         sql = plain(counting, *rest)
@@ -247,10 +247,10 @@ def test_texts_that_cannot_be_published_are_dropped() -> None:
     import numpy as np
 
     columns = [np.zeros(4, np.int64), np.array(["a", "b\0c", "d", "e" * 1001], object), np.array([1, 2, 3, 4])]
-    assert as_mapping(discovering.discovered_groups(counting, columns)) == {(0, "a"): [1], (0, "d"): [3]}
+    assert as_mapping(discovery.discovered_groups(counting, columns)) == {(0, "a"): [1], (0, "d"): [3]}
     rows: list[Row] = [{"job": "a"}, {"job": "b\0c"}, {"job": "e" * 1001}]
     assert discover_rows(rows, counting) == {(0, "a"): [1]}
-    assert "count" not in repr(discovering.discovered_groups(counting, columns)).replace("counts", "")
+    assert "count" not in repr(discovery.discovered_groups(counting, columns)).replace("counts", "")
 
 
 def test_groups_that_are_declared_and_found_have_the_number_of_the_declared_part() -> None:

@@ -22,7 +22,7 @@ from discreet.errors import DiscreetError, InvalidInput, UnreadableFile
 from discreet.ledger.chain import Event, EventRow, digest_of, next_event
 from discreet.ledger.ledger import Cost, Ledger, RecordedAnswer
 from discreet.ledger.stores.base import Store, StoreSession
-from discreet.ledger.stores.opening import STORES, create_store, open_store
+from discreet.ledger.stores.open import STORES, create_store, open_store
 from support.refusals import refused
 from support.store_places import empty_place
 
@@ -206,7 +206,7 @@ def test_writers_take_turns_from_their_beginning_on(store: Store, address: str, 
 KILLED = """
 import os, signal, sys
 from discreet.ledger.chain import EventRow, digest_of
-from discreet.ledger.stores.opening import open_store
+from discreet.ledger.stores.open import open_store
 with open_store(sys.argv[1]).writing() as session:
     session.append(EventRow(6, "6", digest_of(b"6")))
     if sys.argv[2] == "inside":

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
-from discreet.datasets.making import check_dataset
+from discreet.datasets.create import check_dataset
 from discreet.errors import InvalidInput
 from support.refusals import refused
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.estimation.describing import pictures, reporting
+from discreet.estimation.describing import pictures, report
 from discreet.estimation.statistics import never_falling
 
 WIDE = dc.geometric(30, epsilon="0.2")
@@ -93,7 +93,7 @@ def test_many_values_show_the_likeliest_with_enough_digits() -> None:
 def test_a_terminal_does_not_wait_for_what_only_pages_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proof of local privacy may take long on a large map."""
     asked = []
-    monkeypatch.setattr(reporting, "local_guarantee", lambda mechanism: asked.append(mechanism))
+    monkeypatch.setattr(report, "local_guarantee", lambda mechanism: asked.append(mechanism))
     monkeypatch.setattr(pictures, "draw", lambda *arguments: asked.append(arguments))
     dc.estimate(COUNTS, WIDE).describe()
     assert not asked

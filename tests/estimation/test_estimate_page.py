@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.estimation.describing.reporting import MOST_ROWS, Origin
+from discreet.estimation.describing.report import MOST_ROWS, Origin
 from discreet.estimation.describing.summary import answers
 from discreet.estimation.intervals.questions import COVERS
 

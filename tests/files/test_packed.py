@@ -20,7 +20,7 @@ from discreet.ledger.stores import base
 from discreet.ledger.stores.sqlite import SqliteSession
 from discreet.sources.files import open_files
 from discreet.sources.packed import UnpackedTooLarge, check_whole, unpack_gzip, unpack_zip
-from discreet.web.pages.verifying import Submission, judge
+from discreet.web.pages.verify import Submission, judge
 from support.refusals import refused
 
 #: Bytes that unpack from a thousandth of them.

@@ -272,28 +272,28 @@ def test_a_settled_module_is_not_two_rooms() -> None:
 ANY = {
     "what somebody gives: arrays, data frames, lists, objects of their own": {
         "channels": 1, "checking": 2, "collect.client": 1, "collect.estimate_files": 2, "collect.readings": 7,
-        "comparison.comparing": 2, "lists": 2, "losses": 2,
+        "comparison.compare": 2, "lists": 2, "losses": 2,
         "engines.arrow.source": 3, "engines.arrow.tables": 20, "estimation.intervals.questions": 2,
         "estimation.groups": 7, "estimation.model.problem": 3, "estimation.model.reports": 3,
         "estimation.statistics": 1, "exact.integers": 2, "mechanisms.matrices": 7, "mechanisms.response": 1,
         "privacy.matrices": 6, "privacy.plan": 7, "properties": 6, "questions.declarations": 3,
         "release.plan.request": 6, "release.plan.request_file": 5, "spaces.metric": 1, "spaces.products": 3,
         "requirements": 2,
-        "utility": 1, "datasets.columns": 1, "datasets.toml_domains": 1, "release.dataset": 2,
+        "utility": 1, "datasets.columns": 1, "datasets.toml_domains": 1, "release.dataset": 2, "release.crosstab": 1,
     },
     "what a file or a request says, before it is checked; and what is kept of it": {
         "exact.products.kernel": 1, "exact.projective": 2, "exact.base": 1, "exact.kernels": 3, "exact.lattice": 2,
         "exact.tables": 1, "exact.laws": 5, "files": 4, "ledger.books": 4, "ledger.budget": 1, "ledger.chain": 1,
-        "ledger.entries": 2, "ledger.ledger": 1, "ledger.statement": 2, "mechanism": 6, "mechanisms.building": 2,
-        "privacy.certificate": 1, "privacy.witness": 4, "ptables.reading": 1, "ptables.table": 2, "strict_json": 3,
-        "questions.groups": 1, "questions.selecting": 1, "release.noise.cells": 5, "release.plan.plan": 2,
+        "ledger.entries": 2, "ledger.ledger": 1, "ledger.statement": 2, "mechanism": 6, "mechanisms.build": 2,
+        "privacy.certificate": 1, "privacy.witness": 4, "ptables.read": 1, "ptables.table": 2, "strict_json": 3,
+        "questions.groups": 1, "questions.select": 1, "release.noise.cells": 5, "release.plan.plan": 2,
         "release.tables.discovery": 1, "release.tables.table": 1, "release.tables.levelled_counts": 4,
         "release.tables.released": 7, "release.bundle.verify": 16, "release.bundle.contents": 1,
         "release.bundle.released": 5, "release.bundle.report": 1, "report": 2, "spaces.base": 3, "spaces.grid": 2,
         "spaces.labels": 2, "verification": 2, "datasets.declaration": 4,
     },
     "objects of NumPy, SciPy, HiGHS, DuckDB, PostgreSQL, Spark's Java and Vega-Lite, whose types say no more": {
-        "collect.spark.executors": 3, "collect.spark.source": 2, "collect.spark.tasks": 1, "collect.spark.writing": 4,
+        "collect.spark.executors": 3, "collect.spark.source": 2, "collect.spark.tasks": 1, "collect.spark.write": 4,
         "engines.spark.catalogue": 1, "engines.spark.files": 1, "engines.spark.plans": 1, "engines.spark.session": 2,
         "collect.tables": 1, "engines.duckdb.counting": 1, "engines.postgres.catalogue": 7, "databases.postgres": 4,
         "engines.postgres.connection": 4, "engines.postgres.counting": 4, "engines.postgres.source": 4,
@@ -301,19 +301,19 @@ ANY = {
         "exact.bits": 5, "exact.inversion": 1, "exact.sampling": 9, "ledger.stores.postgres": 8,
         "optimise.lp.bounds": 2, "optimise.lp.highs": 9, "optimise.lp.program": 1, "optimise.lp.refinement": 6,
         "optimise.lp.solver": 1, "pages.html": 2, "pages.pictures": 1, "release.outputs.workbook": 3,
-        "release.bundle.frames": 4, "plots.chart": 6, "plots.counts": 4, "web.frame.rendering": 5, "plots.curves": 3,
-        "plots.reconstruction": 1, "tabular": 2, "estimation.result": 1,
+        "release.bundle.frames": 4, "release.bundle.cross_frames": 5, "plots.chart": 6, "plots.counts": 4,
+        "web.frame.rendering": 5, "plots.curves": 3, "plots.reconstruction": 1, "tabular": 2, "estimation.result": 1,
         "release.levels.overlapping": 2, "sources.engine": 4,
     },
     "options that are handed on, and rows of numbers that programs read": {
         "": 3, "cli.design": 10, "cli.estimate": 1, "cli.perturb": 2, "cli.main": 4, "cli.release": 2,
         "cli.verify": 1, "demonstration": 1, "studies": 1, "estimation.fit": 1, "estimation.methods": 3,
         "estimation.simulation": 3, "estimation.strata": 1, "estimation.describing.summary": 6,
-        "mechanisms.families": 1, "optimise.design.chooser": 1, "optimise.design.designing": 11,
+        "mechanisms.families": 1, "optimise.design.chooser": 1, "optimise.design.design": 11,
         "optimise.improve.calibration": 8, "optimise.improve.remapping": 1, "optimise.improve.structure": 2,
         "optimise.noise.bounded": 3, "discreet_studies.papers": 1, "optimise.noise.key_rounding": 1,
-        "optimise.noise.ptable": 1, "optimise.noise.tradeoff": 6, "web.frame.jobs": 6, "web.pages.designing": 2,
-        "web.pages.release_form": 2, "web.pages.releasing": 1, "web.pages.tradeoff": 1,
+        "optimise.noise.ptable": 1, "optimise.noise.tradeoff": 6, "web.frame.jobs": 6, "web.pages.design": 2,
+        "web.pages.release_form": 2, "web.pages.release": 1, "web.pages.tradeoff": 1,
     },
 }  # fmt: skip
 
@@ -327,7 +327,7 @@ def test_any_stands_only_where_foreign_objects_come_in() -> None:
     uses = {name: facts(name).uses_of_any for name in MODULES}
     # name the type, or say above why not
     assert {name or "discreet": n for name, n in uses.items() if n > allowed.get(name, 0)} == {}
-    assert set(allowed) <= set(MODULES) and sum(allowed.values()) <= 439
+    assert set(allowed) <= set(MODULES) and sum(allowed.values()) <= 445
     assert uses_of_any(list(ast.walk(ast.parse("def f(x: Any, y: list[Any]) -> int: ...")))) == 2
 
 

@@ -183,7 +183,7 @@ def anchors(page: Path) -> set[str]:
 def broken_links(page: Path, labels: set[str]) -> list[str]:
     """Return the links of a page to files and headings that do not exist; `labels` are those of all pages."""
     broken = []
-    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+    for target in re.findall(r"(?:\]\(|<img src=\")([^)\s\"]+)", prose(page)):
         name, _, fragment = target.partition("#")
         file = page.parent / name if name else page
         if re.match(r"[a-z]+:|_generated/", target):
@@ -199,10 +199,11 @@ def test_links_between_pages_lead_somewhere() -> None:
     assert sum(prose(page).count(".md") for page in PAGES) > 50  # links are read
 
 
-@every_case("target", ["nowhere.md", "limits.md#no-such-heading", "#no-such-label"])
+@every_case("target", ["nowhere.md", "limits.md#no-such-heading", "#no-such-label", "nowhere.png"])
 def test_a_link_that_leads_nowhere_is_found(target: str, tmp_path: Path) -> None:
     (tmp_path / "limits.md").write_text("# Limits\n\n## What holds\n", encoding="utf-8")
     page = tmp_path / "page.md"
     good = "[a](limits.md) [b](limits.md#what-holds) [c](#label) [d](https://example.org/#x) [e](#own)\n\n# Own\n"
-    page.write_text(f"{good}\n[f]({target})\n", encoding="utf-8")
+    link = f'<img src="{target}" width="9">' if target.endswith(".png") else f"[f]({target})"
+    page.write_text(f"{good}\n{link}\n", encoding="utf-8")
     assert broken_links(page, {"label"}) == [f"page.md: {target}"]

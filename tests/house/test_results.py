@@ -10,12 +10,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from jsonschema import Draft202012Validator
 
 import discreet as dc
 from discreet.estimation.method_table import METHODS
-from discreet.optimise.design.describing import Design
+from discreet.optimise.design.report import Design
 from discreet.optimise.noise.ptable import DesignedTable
 from discreet.ptables.table import PTable
 from discreet.report import Bar, Bullets, Code, Fact, Picture, Prose, Refusal, Report, Result, Section, Terms, TextTable
@@ -59,6 +60,13 @@ def _guarantee(folder: Path) -> Result:
 def _editions(folder: Path) -> list[Any]:
     ledger = dc.Ledger.create(folder / "ledger", dataset="doctor_visits", unit="person", epsilon=10)
     return [dc.release_counts(SQL, data=VISITS, ledger=ledger, edition=name, **ASKED) for name in ("1", "2")]
+
+
+def _crossed(folder: Path) -> Result:
+    ledger = dc.Ledger.create(folder / "ledger", dataset="visits", unit="row", epsilon=1)
+    frame = pandas.DataFrame({"site": [1, 2, 2], "sex": ["f", "m", None]})
+    domain = {"site": [1, 2], "sex": ["f", "m"]}
+    return dc.crosstab(frame, "site", "sex", domain=domain, margins=True, unit="row", epsilon=1, ledger=ledger)
 
 
 def _request_file(folder: Path) -> Result:
@@ -131,7 +139,12 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "designed p-table": ("p-table-design", lambda folder: DesignedTable(dc.design_ptable(1.5, 3, stay=0.5, keys=256))),
     "noisy p-table": ("p-table-design", lambda folder: DesignedTable(dc.design_ptable("0.5", 2, variance=3, keys=64))),
     "plan": ("plan", lambda folder: dc.plan_release(SQL, data=VISITS, **ASKED)),
+    "simulated release": (
+        "simulated-release",
+        lambda folder: dc.simulate_release(dc.plan_release(SQL, data=VISITS, **ASKED)),
+    ),
     "release": ("counts", _release),
+    "cross table": ("cross-table", _crossed),
     "bundle": ("bundle-report", _bundle),
     "guarantee": ("guarantee", _guarantee),
     "editions": ("editions", lambda folder: dc.compare_editions(_editions(folder))),

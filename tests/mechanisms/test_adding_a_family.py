@@ -22,7 +22,7 @@ from discreet.exact.lattice import Lattice
 from discreet.exact.projective import Projective
 from discreet.exact.tables import Table
 from discreet.mechanisms.families import CLOSED_FORMS, Families, Family, resolve
-from discreet.optimise.design.designing import read_request
+from discreet.optimise.design.design import read_request
 from discreet.optimise.design.members import members
 from discreet.optimise.families import FAMILIES
 from discreet.release.noise.targets import epsilon_for

@@ -9,7 +9,7 @@ import pytest
 import discreet as dc
 from discreet.errors import UnreadableFile
 from discreet.mechanism import fingerprint
-from discreet.optimise.design.describing import report_of_design
+from discreet.optimise.design.report import report_of_design
 
 
 def _forged(mechanism, path, alter):

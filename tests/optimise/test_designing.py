@@ -17,8 +17,8 @@ from discreet import properties, requirements
 from discreet.errors import Altered, Conflict, InvalidInput, Unsupported
 from discreet.optimise.design import closed
 from discreet.optimise.design.chooser import cost_of
-from discreet.optimise.design.describing import Design, report_of_design
-from discreet.optimise.design.designing import read_request
+from discreet.optimise.design.design import read_request
+from discreet.optimise.design.report import Design, report_of_design
 from discreet.optimise.lp.search import search
 from discreet.report import Fact
 from support.grids import every_case

@@ -10,8 +10,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import Conflict
-from discreet.optimise.design import designing
-from discreet.optimise.design.designing import read_request
+from discreet.optimise.design import design
+from discreet.optimise.design.design import read_request
 from discreet.optimise.design.members import KNOWN_MECHANISM, cheapest_member, is_met_by_a_member, members
 from discreet.optimise.lp import highs
 from discreet.optimise.lp.bounds import impossible
@@ -115,7 +115,7 @@ def test_where_the_solver_fails_the_cheapest_known_mechanism_is_the_answer(monke
     def fails(*_: object) -> None:
         raise InfeasibleDesign
 
-    monkeypatch.setattr(designing, "search", fails)
+    monkeypatch.setattr(design, "search", fails)
     m = dc.design(10, alpha="1/3", loss="L1", properties="S+CM+steps>=1/2")
     details = m.certificate.details
     assert details["certified"] == KNOWN_MECHANISM and details["form"] == "EM at alpha = 1/2"

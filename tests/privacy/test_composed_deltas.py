@@ -16,7 +16,7 @@ from discreet.errors import Unsupported
 from discreet.exact.rationals import exp_bounds
 from discreet.privacy.bounds import Identical, some_secret_lost
 from discreet.privacy.compose import METHODS, compose
-from discreet.privacy.dominating import Pair, curve_points, guarantee_points, pair_of_curve, pair_of_guarantee
+from discreet.privacy.dominating_pairs import Pair, curve_points, guarantee_points, pair_of_curve, pair_of_guarantee
 from discreet.privacy.loss_sums import LossSum, sum_of_losses
 from support.grids import every_case
 from support.tiers import examples

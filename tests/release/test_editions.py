@@ -19,7 +19,7 @@ import discreet as dc
 from discreet.cli.main import app
 from discreet.errors import Altered, InvalidInput, WrongType
 from discreet.ledger.budget import short
-from discreet.release.editions.judging import changes_beyond_noise
+from discreet.release.editions.significance import changes_beyond_noise
 from discreet.release.noise import changes as changes_of
 from discreet.release.noise import growth as growth_of
 from discreet.release.noise.cells import CellNoise, cell_noise

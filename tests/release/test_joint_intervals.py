@@ -117,7 +117,7 @@ def test_intervals_of_shares_of_a_table_with_totals_hold_exactly() -> None:
 
     @cache
     def interval(part: int, rest: int, miss: Fraction) -> tuple[Fraction, Fraction]:
-        return level_share_interval(both, *masks, (Fraction(part, unit), Fraction(rest, unit)), miss)
+        return level_share_interval(both, masks, (Fraction(part, unit), Fraction(rest, unit)), miss)
 
     def missed(reported: list[int], miss: Fraction) -> bool:
         leaves = both.leaves([np.array(reported[:2])[:, None], np.array(reported[2:])[:, None]])

@@ -17,7 +17,7 @@ from discreet.cli import dataset as verbs
 from discreet.datasets.declaration import Declaration
 from discreet.engines import sources
 from discreet.ledger import bindings, ledger
-from discreet.questions import selecting
+from discreet.questions import select
 from discreet.release import counts
 from discreet.release.plan import planning, request_file
 from support.command_line import run
@@ -54,10 +54,10 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         bound.add(key := key_of(what))
         return key
 
-    selecting._statements.cache_clear()
+    select._statements.cache_clear()
     for module, name, replacement in (
         (sources, "open_counted_files", opener),
-        (selecting, "parse_sql", counted.count("question", selecting.parse_sql, lambda sql, _: "COUNT" in sql)),
+        (select, "parse_sql", counted.count("question", select.parse_sql, lambda sql, _: "COUNT" in sql)),
         (planning, "Plan", counted.count("plan", planning.Plan)),
         (counts, "_rehearse", counted.count("rehearsal", counts._rehearse)),
         (request_file, "_read", counted.count("request file", request_file._read)),

@@ -16,7 +16,7 @@ from discreet.datasets.publication import Publication
 from discreet.errors import InvalidInput
 from discreet.ledger.budget import Cost
 from discreet.release.bundle.guarantee import _markdown
-from discreet.release.bundle.opening import opening_sentences
+from discreet.release.bundle.introduction import opening_sentences
 from discreet.release.bundle.write import write_bundle
 from discreet.release.plan.plan import plan_from_request
 from support.bundles import answered, edit_json, failing

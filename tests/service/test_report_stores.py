@@ -27,7 +27,7 @@ from discreet.collect.stores.base import (
     StoredToken,
     decide,
 )
-from discreet.collect.stores.opening import STORES, report_store
+from discreet.collect.stores.open import STORES, report_store
 from discreet.collect.stores.postgres import TODAY_SQL as SERVER_TODAY
 from discreet.collect.stores.repair import repair
 from discreet.collect.stores.sqlite import SqliteReports

@@ -26,9 +26,9 @@ import discreet as dc
 from discreet.collect.collection import reports_needed
 from discreet.collect.keys import KEY_DAYS, body_digest, new_key, today
 from discreet.collect.service.problems import KINDS, MEDIA_TYPE
-from discreet.collect.service.running import Settings, serve
+from discreet.collect.service.serve import Settings, serve
 from discreet.collect.service.tokens import Tokens, new_token
-from discreet.collect.stores.opening import report_store
+from discreet.collect.stores.open import report_store
 from support.command_line import run
 from support.refusals import refused
 from support.running_service import RunningService, make_token

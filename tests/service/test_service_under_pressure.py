@@ -27,9 +27,9 @@ from discreet.collect.service import answers, app, limits, parsing, registry, ro
 from discreet.collect.service.app import Service
 from discreet.collect.service.logs import JsonLines, Repetitions
 from discreet.collect.service.problems import ApiError
-from discreet.collect.service.running import Settings, server_options
+from discreet.collect.service.serve import Settings, server_options
 from discreet.collect.service.tokens import new_token
-from discreet.collect.stores.opening import report_store
+from discreet.collect.stores.open import report_store
 from discreet.databases.failures import StoreUnavailable
 from support.running_service import Answer
 from support.survey_mechanisms import COUNTS, LABELS

@@ -13,6 +13,9 @@ import pytest
 #: Where Debian keeps PostgreSQL's own programs, which know ICU and citext.
 DEBIAN_POSTGRES = Path("/usr/lib/postgresql")
 
+#: Where Debian keeps the package by which R runs Python.
+DEBIAN_RETICULATE = Path("/usr/lib/R/site-library/reticulate")
+
 
 class _Need(NamedTuple):
     """A program of the system.
@@ -47,11 +50,17 @@ def _debian_postgres() -> Path | None:
     return versions[-1].parent.parent if versions else None
 
 
+def _r() -> Path | None:
+    """Find R's program for scripts, if Debian's reticulate is there too."""
+    return _program("Rscript") if DEBIAN_RETICULATE.is_dir() else None
+
+
 _NEEDS = {
     "java": _Need(_java, "openjdk-17-jre-headless"),
     "chromium": _Need(lambda: _program("chromium", "chromium-browser", "google-chrome"), "chromium"),
     "nginx": _Need(lambda: _program("nginx"), "nginx-light"),
     "openssl": _Need(lambda: _program("openssl"), "openssl"),
+    "R": _Need(_r, "r-base-core r-cran-reticulate"),
     "debian postgres": _Need(_debian_postgres, "postgresql"),
 }
 

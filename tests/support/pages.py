@@ -9,13 +9,17 @@ from support.paths import ROOT
 
 README = ROOT / "README.md"
 
-_BLOCK = re.compile(r"^```(python|pycon|console|bash)\n(.*?)^```$", flags=re.S | re.M)
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.S | re.M)
+
+#: Kinds of blocks that the tests of the pages run; those in R have a test of their own.
+_KINDS = ("python", "pycon", "console", "bash")
 
 
-def blocks(page: Path) -> list[tuple[str, str, int]]:
+def blocks(page: Path, kinds: tuple[str, ...] = _KINDS) -> list[tuple[str, str, int]]:
     """Every block that runs: its kind, its text and the line it begins at."""
     text = page.read_text(encoding="utf-8")
-    return [(m[1], m[2], text.count("\n", 0, m.start(2)) + 1) for m in _BLOCK.finditer(text)]
+    found = [(m[1], m[2], text.count("\n", 0, m.start(2)) + 1) for m in _BLOCK.finditer(text)]
+    return [block for block in found if block[0] in kinds]
 
 
 def commands(block: str) -> list[tuple[str, int, str]]:

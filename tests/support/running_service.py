@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import discreet as dc
 from discreet.collect.keys import new_key
 from discreet.collect.service.tokens import new_token
-from discreet.collect.stores.opening import report_store
+from discreet.collect.stores.open import report_store
 from support.ports import reserved_port
 from support.waiting import LIMIT_SECONDS, wait_for
 

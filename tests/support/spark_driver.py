@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import discreet as dc
-from discreet.collect.opening import open_column
+from discreet.collect.open import open_column
 from discreet.collect.spark.source import SparkSource
-from discreet.collect.spark.writing import perturb_on_spark
+from discreet.collect.spark.write import perturb_on_spark
 from discreet.mechanism import Mechanism
 
 #: How many people there are, and in how many files. At epsilon 60 a report is the true value: the number of a person.

@@ -165,7 +165,7 @@ def test_a_file_has_one_holder_with_and_without_flock(
 def test_a_store_has_one_writer_there_and_is_free_when_that_is_killed(without_posix: Path, tmp_path: Path) -> None:
     opening = """
 import sys, time
-from discreet.collect.stores.opening import report_store
+from discreet.collect.stores.open import report_store
 from discreet.databases.failures import StoreUnavailable
 store = report_store(sys.argv[1])
 try:

@@ -16,13 +16,13 @@ from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput, UnreadableFile
 from discreet.ledger.ledger import Ledger
 from discreet.questions.question import read_question
-from discreet.questions.selecting import only_statement
+from discreet.questions.select import only_statement
 from discreet.release import counts
 from discreet.release.bundle.recorded import recorded_answer
 from discreet.release.bundle.report import NEAR_ZERO
 from discreet.release.plan.planning import plan_request
 from discreet.web.frame.settings import PageSettings
-from discreet.web.running import serve
+from discreet.web.serve import serve
 from support.calls import count_calls
 from support.command_line import invoke, run
 from support.refusals import refused
@@ -83,6 +83,16 @@ def lines(plan: str, kind: str) -> str:
     return html.unescape(re.findall(rf'<code id="{kind}">\n?(.*?)</code>', plan, re.DOTALL)[0])
 
 
+def column_of(form: str, name: str) -> str:
+    """Return the part of the form that declares the groups of a column."""
+    return re.findall(f'<div class="column"><input[^>]*value="{name}".*?</div></div>', form, re.DOTALL)[0]
+
+
+def typed(column: str) -> list[str]:
+    """Return the lines in the text area of a column."""
+    return html.unescape(re.findall("<textarea[^>]*>\n(.*?)</textarea>", column, re.DOTALL)[0]).splitlines()
+
+
 # ------------------------------------------------------------------------------------------------ the form
 
 
@@ -92,11 +102,9 @@ def test_what_is_declared_is_fixed_or_offered_with_its_groups(pages: QuietPages)
     assert "one patient" in form and "Groups per patient" in form
     assert not re.search(r'<select id="(unit|ledger)"', form)
     assert "epsilon 10 is left" in form and "visits.ledger" in form
-    site, age, smokes = (
-        re.findall(f'name="how:{name}".*?</div>', form, re.DOTALL)[0] for name in ("site", "age", "smokes")
-    )
-    assert 'value="declared"' in site and 'value="1..3"' in site
-    assert 'value="declared"' in age and 'value="20,30,45,70"' in age
+    site, age, smokes = (column_of(form, name) for name in ("site", "age", "smokes"))
+    assert 'value="declared"' in site and typed(site) == ["1..3"]
+    assert 'value="declared"' in age and typed(age) == ["20,30,45,70"]
     assert 'value="declared"' not in smokes and 'name="how:person"' not in form
 
 
@@ -353,13 +361,13 @@ def count_ledgers(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 def test_serve_hands_datasets_on_and_refuses_what_declares_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[tuple[object, ...]] = []
-    monkeypatch.setattr("discreet.web.running.serve", lambda *given: started.append(given))
+    monkeypatch.setattr("discreet.web.serve.serve", lambda *given: started.append(given))
     invoke("serve", "reports.db", "--dataset", "visits.toml", "--dataset", "other.toml")
     assert started[0][-1] == ("visits.toml", "other.toml")
     with refused(InvalidInput, "data", token="--dataset"):
         invoke("serve", "reports.db", "--dataset", "visits.toml", "--no-pages")
     Path("other.toml").write_text("x = 1")
-    from discreet.collect.service.running import Settings
+    from discreet.collect.service.serve import Settings
 
     with refused(UnreadableFile, token="other.toml"):
         serve(Settings(store="reports.db"), datasets=("visits.toml", "other.toml"))

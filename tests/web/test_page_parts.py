@@ -15,7 +15,7 @@ import pytest
 import discreet as dc
 from discreet.web.frame.jobs import Jobs
 from discreet.web.frame.settings import PageSettings
-from discreet.web.pages.designing import DesignFields, closed_form_design
+from discreet.web.pages.design import DesignFields, closed_form_design
 from discreet.web.pages.ptables import ENDINGS, PTableFields
 from support.refusals import refused
 from support.serving_pages import Entered, RunningPages, quiet_site

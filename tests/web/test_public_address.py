@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from discreet.collect.service.running import Settings
+from discreet.collect.service.serve import Settings
 from discreet.errors import InvalidInput
-from discreet.web.frame.guarding import IDLE_SECONDS, MAX_SESSION_SECONDS
+from discreet.web.frame.access import IDLE_SECONDS, MAX_SESSION_SECONDS
 from discreet.web.frame.links import Announcement
 from discreet.web.frame.settings import PageSettings, host_names, read_public_url
-from discreet.web.running import serve
+from discreet.web.serve import serve
 from discreet.web.site import Site
 from support.command_line import run
 from support.refusals import refused
@@ -257,6 +257,6 @@ def test_where_no_terminal_is_the_link_goes_to_a_file(
     monkeypatch: pytest.MonkeyPatch, store: str, words: tuple[str, ...], link_file: str
 ) -> None:
     started: list[tuple[object, ...]] = []
-    monkeypatch.setattr("discreet.web.running.serve", lambda *given: started.append(given))
+    monkeypatch.setattr("discreet.web.serve.serve", lambda *given: started.append(given))
     run("serve", store, "--pages", "--public-url", PUBLIC, *words)
     assert started[0][-3:-1] == (PUBLIC, link_file)

@@ -96,7 +96,7 @@ def token(
     Example: `discreet collect token reports.db --right read --collection visits`
     """
     from ..collect.service.tokens import new_token
-    from ..collect.stores.opening import report_store
+    from ..collect.stores.open import report_store
 
     text, record = new_token(right, collection)
     opened = report_store(store)

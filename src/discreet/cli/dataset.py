@@ -68,8 +68,8 @@ def new(
     Example: `discreet dataset new data/doctor_visits.csv.gz --unit person --budget 3 --domain site=1..6`
     """
     from ..addresses import read_address
+    from ..datasets.create import draft_declaration, refuse_other_terms, refuse_second_budget, write_dataset
     from ..datasets.declaration import refuse_existing
-    from ..datasets.making import draft_declaration, refuse_other_terms, refuse_second_budget, write_dataset
     from ..errors import InvalidInput
     from ..ledger.budget import LedgerTerms
     from ..ledger.ledger import Ledger
@@ -146,8 +146,8 @@ def check(file: File, json: Json = False) -> None:
 
     Example: `discreet dataset check doctor_visits.toml`
     """
+    from ..datasets.create import check_dataset
     from ..datasets.declaration import Declaration
-    from ..datasets.making import check_dataset
     from ..errors import DiscreetError
 
     declaration = Declaration.open(file)
@@ -179,7 +179,7 @@ def add_column(
 
     Example: `discreet dataset add-column doctor_visits.toml --domain health=excellent,good,fair,poor`
     """
-    from ..datasets.making import add_columns
+    from ..datasets.create import add_columns
     from ..errors import InvalidInput, arg
 
     columns = _columns(domain, bands, file.parent)
@@ -254,7 +254,7 @@ def _say_budget(ledger: Ledger | None) -> None:
 def find_dataset(questions: list[str], data: str | None, dataset: str | None) -> Declaration | None:
     """Return the declaration that a question refers to, or None if the options replace it."""
     from ..datasets.declaration import ENDING, Declaration
-    from ..datasets.finding import find_declaration, is_declaration
+    from ..datasets.search import find_declaration, is_declaration
     from ..errors import InvalidInput, arg, named
     from ..questions.question import table_of_question
 

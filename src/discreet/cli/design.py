@@ -169,7 +169,7 @@ def design(
                 choice = choose(truths, **options)
                 mechanism = choice.mechanism
             else:
-                from ..optimise.design.designing import design as find
+                from ..optimise.design.design import design as find
 
                 mechanism = find(truths, notion=notion, dilation=dilation, **options)
     else:
@@ -186,7 +186,7 @@ def design(
         from ..plots import heatmap
 
         heatmap(mechanism).save(plot)
-    from ..optimise.design.describing import Design
+    from ..optimise.design.report import Design
 
     hand_over(Design(mechanism, choice), page, json)
     if json:
@@ -203,7 +203,7 @@ def _design_table(
     """Design a p-table, prove it on its keys, and write it."""
     from ..errors import InvalidInput
     from ..optimise.noise.ptable import DesignedTable, design_ptable
-    from ..ptables.writing import read_layout
+    from ..ptables.write import read_layout
 
     allowed_options = ("epsilon", "reach", "variance", "js", "stay", "keys")
     for option, value in given.items():

@@ -114,7 +114,7 @@ def verify(
     """
     from ..errors import UnreadableFile
     from ..ledger.ledger import verify_store
-    from ..ledger.stores.opening import open_store
+    from ..ledger.stores.open import open_store
     from ..release.bundle.read import ledger_head
 
     store = open_store(path)

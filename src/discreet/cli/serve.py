@@ -78,8 +78,8 @@ def serve(
     `discreet serve postgresql://ann@localhost/study --workers 2` ·
     `discreet serve --data visits.csv --ledger study.ledger --public-url https://survey.example`
     """
-    from ..collect.service.running import Settings
-    from ..collect.service.running import serve as run
+    from ..collect.service.serve import Settings
+    from ..collect.service.serve import serve as run
     from ..errors import InvalidInput
 
     settings = Settings(
@@ -102,7 +102,7 @@ def serve(
     if not with_pages:
         run(settings)
         return
-    from ..web.running import serve as run_with_pages
+    from ..web.serve import serve as run_with_pages
 
     if link_file is None and not sys.stdout.isatty():  # printed lines go into a log
         link_file = _default_link_file(store, port)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from ..addresses import read_address
 from ..errors import InvalidInput, arg, named
-from ..estimation.describing.reporting import Origin
+from ..estimation.describing.report import Origin
 from ..estimation.groups import GroupEstimates, estimate_by
 from ..estimation.methods import estimate
 from ..estimation.result import Estimate
@@ -18,7 +18,7 @@ from ..optimise.families import FAMILIES
 from ..spaces import Counts
 from .columns import ProgressCallback
 from .mechanism_files import open_mechanism, open_mechanisms
-from .opening import open_column
+from .open import open_column
 
 #: One file or address, or several.
 Files: TypeAlias = str | Path | Sequence[str | Path]

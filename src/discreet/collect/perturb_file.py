@@ -11,7 +11,7 @@ from ..explanation import LocalGuarantee, local_guarantee
 from ..mechanism import Mechanism
 from .columns import ProgressCallback
 from .mechanism_files import open_mechanisms
-from .opening import open_column, write_reports
+from .open import open_column, write_reports
 
 
 @dataclass(frozen=True)

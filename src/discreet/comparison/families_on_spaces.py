@@ -8,7 +8,7 @@ from fractions import Fraction
 from ..errors import InvalidInput, Unsupported
 from ..exact.rationals import alpha_from_epsilon, float_down, log_bounds
 from ..mechanism import Mechanism
-from ..mechanisms.building import build_for_counts
+from ..mechanisms.build import build_for_counts
 from ..mechanisms.families import Family
 from ..mechanisms.geometric import geometric
 from ..mechanisms.matrices import exponential

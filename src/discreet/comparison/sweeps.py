@@ -11,7 +11,7 @@ from ..report import Fact, Json, Prose, Report, Result, Section, TextTable, stam
 from ..tabular import Columns, Tabular
 
 if TYPE_CHECKING:
-    from .comparing import Comparison
+    from .compare import Comparison
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class ComparisonSweep(Tabular, Result):
     def data_columns(self) -> Columns:
         """Return a row for each epsilon and mechanism, with the columns of a comparison."""
         tables = [comparison.data_columns() for comparison in self.comparisons]
-        asked = [
+        epsilons = [
             float(Fraction(text)) for text, one in zip(self.epsilons, self.comparisons, strict=True) for _ in one.rows
         ]
-        return {"asked": asked, **{name: [v for one in tables for v in one[name]] for name in tables[0]}}
+        return {"asked": epsilons, **{name: [v for one in tables for v in one[name]] for name in tables[0]}}
 
     def to_json(self) -> dict[str, Json]:
         """Return plain JSON values, as in ``schemas/comparison-sweep.json``."""

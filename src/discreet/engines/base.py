@@ -79,6 +79,10 @@ class Counting:
     key: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
+        if self.question.joins:
+            raise InvalidInput(
+                f"{self.question.joins[0].table!r} is not a declared look-up.", "Ask the data set that declares it."
+            )
         if self.max_groups < 1:
             raise InvalidInput.must_be("max_groups", "at least 1", self.max_groups)
         most = MAX_COMBINATIONS // self.groups.size
@@ -100,13 +104,13 @@ class Counting:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are read."""
-        return sorted(self.question.columns | ({self.unit} - {ROW}))
+        """The stored columns that are read."""
+        return sorted(self.question.stored_columns | ({self.unit} - {ROW}))
 
 
 @dataclass(frozen=True)
 class Discovering(Counting):
-    """A table of counts whose groups are discovered in the data: the rule is in ``engines/discovering.py``.
+    """A table of counts whose groups are discovered in the data: the rule is in ``engines/discovery.py``.
 
     ``groups`` are the declared groups of those GROUP BY columns that are declared, one total if none is.
 
@@ -157,7 +161,7 @@ class Snapshot(ABC):
         """Return the true counts, of shape (groups, counts), by the rule of bounding."""
 
     def discover(self, counting: Discovering) -> DiscoveredGroups:
-        """Return the groups in the data, by the rule of ``engines/discovering.py``, with their true counts."""
+        """Return the groups in the data, by the rule of ``engines/discovery.py``, with their true counts."""
         raise Unsupported("this engine does not find groups.", "Declare them.")
 
     @abstractmethod

@@ -28,7 +28,7 @@ from ..plots.reconstruction import cumulative_lines, share_dots
 from ..report import Fact, Json, Picture, Prose, Report, Result, Section, Terms, TextTable, stamped
 from ..tabular import Columns, Tabular
 from ..wording import listed, noun, percent, plural, rounded
-from .describing import reporting
+from .describing.report import MOST_LINES, protection
 from .describing.summary import distribution_json, value_of
 from .intervals.questions import COVERS, Interval
 from .methods import Estimator, Method, estimate
@@ -246,7 +246,7 @@ class GroupEstimates(Tabular, Result):
         facts = (
             Fact(f"{len(self.estimates)}", noun(len(self.estimates), "group")),
             Fact(f"{self.people:,}", noun(self.people, "report")),
-            *reporting.protection(first),
+            *protection(first),
         )
         title = f"{len(first.distribution):,} true {first.space.noun}s in {plural(len(self.estimates), 'group')}"
         by = f" by {self.column}" if self.column else ""
@@ -259,7 +259,7 @@ class GroupEstimates(Tabular, Result):
 
     def describe(self, level: float = 0.95, *, width: int = 100) -> str:
         """Return the report as text for a terminal of this width."""
-        return self.report(level).text(width, reporting.MOST_LINES)
+        return self.report(level).text(width, MOST_LINES)
 
     def plot(self, level: float = 0.95, title: str | None = None) -> Chart:
         """Draw the cumulative probabilities of counts, or the likeliest values with their intervals, of each group."""

@@ -17,8 +17,8 @@ from ..plots import Chart
 from ..report import Json, Report, Result, stamped
 from ..tabular import Columns, Tabular, as_latex, as_pandas
 from . import spikes
-from .describing import pictures, reporting
-from .describing.reporting import MOST_LINES, MOST_ROWS, Origin
+from .describing import pictures
+from .describing.report import MOST_LINES, MOST_ROWS, Origin, band_level, estimate_report, table
 from .describing.summary import answers, distribution_json, intervals_json, stratified_answers
 from .fit import Fit, examine
 from .interior import SolverResult
@@ -263,7 +263,7 @@ class Estimate(Answers, Tabular, Result):
         origin
             The names of the files and groups that the reports came from; by default its own.
         """
-        return reporting.estimate_report(self, read_share(level, "level", inside=True), most, origin or self.origin)
+        return estimate_report(self, read_share(level, "level", inside=True), most, origin or self.origin)
 
     def describe(self, level: float = 0.95, *, width: int = 100, most: int = MOST_LINES) -> str:
         """Return the report as text for a terminal of this width, with at most ``most`` values.
@@ -278,11 +278,11 @@ class Estimate(Answers, Tabular, Result):
         ...
         """
         level = read_share(level, "level", inside=True)
-        return reporting.estimate_report(self, level, most, pages=False).text(width, most)
+        return estimate_report(self, level, most, pages=False).text(width, most)
 
     def table(self, most: int = 40, level: float = 0.95) -> tuple[list[str], list[list[str]]]:
         """Return headings and cells as text: counts in order, in ranges if they are many; all else by probability."""
-        made = reporting.table(self, most, read_share(level, "level", inside=True))
+        made = table(self, most, read_share(level, "level", inside=True))
         return list(made.headings), [list(row) for row in made.rows]
 
     def to_json(self, level: float | None = None) -> dict[str, Json]:
@@ -367,7 +367,7 @@ class Estimate(Answers, Tabular, Result):
         elif ending == ".html":
             self.report(level, origin=origin).save(file)
         else:
-            self.plot(band=reporting.band_level(self, level)).save(file)
+            self.plot(band=band_level(self, level)).save(file)
         return file
 
 

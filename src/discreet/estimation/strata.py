@@ -22,8 +22,7 @@ from ..exact.arrays import FloatArray, IntArray
 from ..report import Json, Prose, Report, Result, Section, Terms, stamped
 from ..wording import rounded
 from . import interior
-from .describing import reporting
-from .describing.reporting import MOST_LINES, MOST_ROWS
+from .describing.report import MOST_LINES, MOST_ROWS, stratified_report
 from .describing.summary import answers, distribution_json, intervals_json
 from .interior import Newton, NewtonModel, SolverResult
 from .intervals.moments import Unbiased
@@ -152,7 +151,7 @@ class Stratified(Answers, Result):
         most
             How many values to show.
         """
-        return reporting.stratified_report(self, len(self.strata), read_share(level, "level", inside=True), most)
+        return stratified_report(self, len(self.strata), read_share(level, "level", inside=True), most)
 
     def describe(self, level: float = 0.95, *, width: int = 100, most: int = MOST_LINES) -> str:
         """Return the report as text for a terminal of this width, with at most ``most`` values."""

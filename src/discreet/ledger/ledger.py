@@ -32,11 +32,11 @@ from ..strict_json import read_json
 from .books import VERSION, Books, read_reason
 from .budget import Cost, LedgerTerms, decimal_text, lifetime_budget, read_name
 from .chain import Event, canonical_json, digest_of, next_event
-from .copying import close_and_copy
+from .copy import close_and_copy
 from .entries import LedgerEntry, LedgerReport, RecordedAnswer, Reservation
 from .statement import LedgerStatement, release_line
 from .stores.base import Store, StoreSession
-from .stores.opening import create_store, open_store
+from .stores.open import create_store, open_store
 
 __all__ = [
     "Cost",

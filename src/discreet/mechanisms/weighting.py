@@ -62,7 +62,7 @@ def weighting(steps: IntArray, a: Fraction) -> list[Fraction]:
     Raises
     ------
     NoWeighting
-        When there are none.
+        When no such solution exists.
     TooLarge
         When the system has too many unknowns or digits.
 

@@ -30,7 +30,7 @@ from .bounds import (
     pure_rho,
     some_secret_lost,
 )
-from .dominating import Pair, curve_points, pair_of_curve, pair_of_guarantee
+from .dominating_pairs import Pair, curve_points, pair_of_curve, pair_of_guarantee
 from .loss_sums import Slack, sum_of_losses
 from .notions import NOTIONS, unless_central
 from .plan import ComposedRelease, CompositionPlan, common_notion, judge, read_plan

@@ -36,7 +36,7 @@ import numpy as np
 
 from ..exact.arrays import FloatArray
 from ..exact.rationals import float_down
-from .dominating import Pair
+from .dominating_pairs import Pair
 
 #: Largest mass that is cut off on either side of every partial sum.
 _CUT = 2.0**-84
@@ -211,7 +211,7 @@ def sum_of_losses(pairs: Sequence[tuple[Pair, int]]) -> LossSum:
 
     Examples
     --------
-    >>> from discreet.privacy.dominating import pair_of_guarantee
+    >>> from discreet.privacy.dominating_pairs import pair_of_guarantee
     >>> total = sum_of_losses([(pair_of_guarantee(Fraction(1), Fraction(0)), 2)])
     >>> round(total.delta_at(Fraction(1)), 9)   # (e^2 - e) / (1 + e)^2
     0.337834712

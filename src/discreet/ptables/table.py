@@ -28,7 +28,7 @@ from ..privacy.verify import Verdict, verify
 from ..report import Fact, Json, Picture, Report, Result, Section, Terms, TextTable, stamped
 from ..spaces import Counts, Integers
 from ..wording import percent
-from .writing import write_ptable
+from .write import write_ptable
 
 #: Noise v and the number of keys that select it, in the order of the keys.
 Block = tuple[tuple[int, int], ...]
@@ -149,7 +149,7 @@ class PTable(Result):
         return CellKeys(self)
 
     def write(self, path: str | Path, layout: str | None = None, **about: object) -> Path:
-        """Write the table for another program; see :func:`discreet.ptables.writing.write_ptable`.
+        """Write the table for another program; see :func:`discreet.ptables.write.write_ptable`.
 
         The ending chooses the layout: .txt and .csv for tau-ARGUS and R's ptable, .yaml for cellKey, .pert for
         SuperSTAR; ``layout="ons"`` and ``layout="sas"`` by name. Figures that no format records go into ``path.json``.

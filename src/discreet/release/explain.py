@@ -8,11 +8,11 @@ from pathlib import Path
 from ..ledger.ledger import Ledger
 from ..plots.counts import label
 from ..report import Bullets, Code, Json, Prose, Report, Result, Section, Terms, stamped
+from .bundle.introduction import opening_sentences
 from .bundle.open import open_bundle
-from .bundle.opening import opening_sentences
 from .bundle.released import Release
 from .bundle.report import CHECKED, CHECKING, not_guaranteed
-from .plan.describing import learning, plan_facts, question_in_words
+from .plan.report import learning, plan_facts, question_in_words
 
 
 @dataclass(frozen=True, eq=False)

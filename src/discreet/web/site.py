@@ -18,22 +18,22 @@ from ..collect.service.app import Service
 from ..collect.service.app import from_environment as service_from_environment
 from ..datasets.declaration import Declaration
 from ..errors import DiscreetError
+from .frame.access import Guard, Sessions
 from .frame.answers import page
 from .frame.assets import asset
-from .frame.guarding import Guard, Sessions
 from .frame.jobs import Jobs
 from .frame.links import Announcement
 from .frame.rendering import field_name, render
 from .frame.settings import PageSettings
 from .pages.collections import CollectionsPage
 from .pages.datasets import DatasetsPage
-from .pages.designing import DesignPage
+from .pages.design import DesignPage
 from .pages.ledgers import LedgersPage
 from .pages.ptables import PTablePage
+from .pages.release import ReleasePage
 from .pages.release_data import AddressedData, AvailableData, DeclaredData
-from .pages.releasing import ReleasePage
 from .pages.tradeoff import TradeoffPage
-from .pages.verifying import VerifyPage
+from .pages.verify import VerifyPage
 
 #: Reason for a refusal -> heading, and advice.
 REFUSALS = {
@@ -211,7 +211,9 @@ def _fail(request: Request, _: Exception) -> Response:
 def _message(request: Request, status: int, title: str, lines: tuple[str, ...]) -> Response:
     """Return a page with a message, or a piece if htmx asked for one."""
     if "hx-request" in request.headers:
-        return HTMLResponse(render("refusal.html", message=" ".join((f"{title}.", *lines))), 200)
+        return HTMLResponse(
+            render("refusal.html", message=" ".join((f"{title}.", *lines)), field="", is_incomplete=False), 200
+        )
     return page(request, "message.html", title=title, eyebrow="discreet", tab="", status=status, lines=lines)
 
 

@@ -18,9 +18,9 @@ import pytest
 from scipy.stats import chi2
 
 import discreet as dc
-from discreet.collect.opening import open_column, write_reports
+from discreet.collect.open import open_column, write_reports
 from discreet.collect.spark.source import SparkSource
-from discreet.collect.spark.writing import perturb_on_spark
+from discreet.collect.spark.write import perturb_on_spark
 from discreet.collect.tables import FileColumn
 from discreet.errors import DiscreetError, InvalidInput, SourceFailed, UnreadableFile, Unsupported, WrongType
 from support import spark_session
@@ -360,10 +360,10 @@ def test_reports_that_cannot_be_read_back_are_deleted_and_refused(
     people: SparkSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where executors write to disks of their own."""
-    from discreet.collect.spark import writing
+    from discreet.collect.spark import write
 
-    read = writing._Folder.read
-    monkeypatch.setattr(writing._Folder, "read", lambda self, drawing: read(self, drawing).limit(7))
+    read = write._Folder.read
+    monkeypatch.setattr(write._Folder, "read", lambda self, drawing: read(self, drawing).limit(7))
     problem = refusal_of(people, tmp_path / "r")
     assert isinstance(problem, SourceFailed) and "of 100 reports, 7 could be read back" in str(problem)
     assert not (tmp_path / "r").exists()

@@ -25,8 +25,9 @@ from ...errors import DiscreetError
 from ..browser.routes import AnswerPage
 from ..encoded import EncodedAnswer, encode, respond
 from ..stores.base import ReportStore
-from ..stores.opening import report_store
+from ..stores.open import report_store
 from .answers import MAX_CACHED_COLLECTIONS, EstimateAnswers
+from .group_commit import GroupCommit, Writer
 from .ingest import PREFIX, SECURITY, SUFFIX, Ingest, check_rate_limit
 from .limits import RateLimit
 from .logs import LOGGER, log, start_logging
@@ -35,9 +36,8 @@ from .openapi import DESCRIPTION, SCHEMAS, TITLE, as_report, reports_route
 from .problems import MEDIA_TYPE, ApiError
 from .registry import Registry
 from .routes import PlainJson, Routes, json_bytes
-from .running import Settings
+from .serve import Settings
 from .tokens import Tokens
-from .writing import GroupCommit, Writer
 
 T = TypeVar("T")
 

@@ -20,14 +20,14 @@ from ...databases.failures import StoreUnavailable
 from ..collection import NAME
 from ..keys import KEY_DAYS, read_key
 from ..stores.base import Outcome, ReportStore
+from .group_commit import Writer
 from .limits import RateLimit, address_group
 from .metrics import Metrics
 from .parsing import BatchBody, Parser
 from .problems import MEDIA_TYPE, ApiError, busy, store_away
 from .registry import ActiveCollection, Registry
-from .running import Settings
+from .serve import Settings
 from .tokens import Tokens, permits
-from .writing import Writer
 
 Headers: TypeAlias = "list[tuple[bytes, bytes]]"
 

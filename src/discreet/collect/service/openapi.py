@@ -6,7 +6,7 @@ from ...report import Code, Json, Part, Prose, Report, Section, Terms, TextTable
 from ..collection import MAX_MECHANISMS, MAX_TEXT, MIN_REPORTS, NAME
 from ..keys import KEY_DAYS, PATTERN
 from .problems import KINDS, MEDIA_TYPE
-from .running import Settings
+from .serve import Settings
 
 TITLE = "discreet: reports from people's own devices"
 

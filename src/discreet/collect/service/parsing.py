@@ -15,9 +15,9 @@ from typing import NamedTuple
 from ...errors import DiscreetError
 from ..keys import Key, body_digest
 from ..stores.base import Batch
+from .group_commit import GroupThread
 from .problems import ApiError
 from .registry import ActiveCollection
-from .writing import GroupThread
 
 #: Maximum number of bodies that are parsed before the first of them is answered.
 MAX_GROUP_BODIES = 32

@@ -22,6 +22,7 @@ from ..collection import NAME
 from ..encoded import EncodedAnswer, EncodedAnswers, PieceResponse, encode, respond
 from ..stores.base import ReportStore
 from .answers import DEFAULT_LEVEL, EstimateAnswers
+from .group_commit import Writer
 from .ingest import no_token, read_body
 from .limits import RateLimit
 from .metrics import Metrics
@@ -29,9 +30,8 @@ from .openapi import json_body, problem_responses
 from .parsing import read_json
 from .problems import ApiError, invalid, store_away
 from .registry import ActiveCollection, Registry
-from .running import Settings
+from .serve import Settings
 from .tokens import Right, Tokens, new_token, permits
-from .writing import Writer
 
 T = TypeVar("T")
 

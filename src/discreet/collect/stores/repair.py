@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ...addresses import read_address
 from ...errors import InvalidInput, UnreadableFile
 from ..keys import KEY_DAYS, MAX_DAYS_AHEAD, read_day
-from .opening import report_store
+from .open import report_store
 
 
 class Repair(NamedTuple):

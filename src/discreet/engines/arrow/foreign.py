@@ -36,7 +36,9 @@ _INSTEAD: dict[str, dict[str, str]] = {
 _INSTEAD["_duckdb"] = _INSTEAD["duckdb"]
 
 
-def not_a_table(data: object) -> WrongType:
+def not_a_table(
+    data: object, argument: str = "data", allowed: str = "a file, an address or a table of pandas, polars or pyarrow"
+) -> WrongType:
     """Return the error for an object that is neither an address nor a table in memory.
 
     >>> print(not_a_table([1, 2]))
@@ -48,9 +50,4 @@ def not_a_table(data: object) -> WrongType:
         if kind.__name__ in known or "" in known:
             advice = known.get(kind.__name__, known.get("", advice))
             break
-    return WrongType.must_be(
-        "data",
-        "a file, an address or a table of pandas, polars or pyarrow",
-        InWords(f"a {type(data).__name__}"),
-        advice,
-    )
+    return WrongType.must_be(argument, allowed, InWords(f"a {type(data).__name__}"), advice)

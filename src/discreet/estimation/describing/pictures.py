@@ -15,8 +15,8 @@ from ...plots.reconstruction import bars, cumulative
 from ...spaces import Grid
 from ...wording import percent
 from .. import spikes
-from .reporting import MAX_BAND_COUNTS
-from .reporting import title as title_of
+from .report import MAX_BAND_COUNTS
+from .report import title as title_of
 
 if TYPE_CHECKING:
     from ..result import Estimate

@@ -17,8 +17,8 @@ from ..families import FAMILIES
 from ..lp.program import Request
 from .closed import closed_form, geometric_codes
 from .conflicts import privacy_in_words
-from .describing import report_of_design
-from .designing import design, read_request
+from .design import design, read_request
+from .report import report_of_design
 
 #: The titles of answers of the linear program, by name; the other names are families.
 PROGRAMS = {"WM": "the linear program's answer for WH, CH or CM", "LP": "the linear program's answer"}

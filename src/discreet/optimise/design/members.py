@@ -17,7 +17,7 @@ from ... import utility
 from ...checking import check
 from ...exact.rationals import LARGEST_ALPHA
 from ...exact.tables import Table
-from ...mechanisms.building import build_for_counts
+from ...mechanisms.build import build_for_counts
 from ...mechanisms.families import Family
 from ..families import FAMILIES
 from ..lp.certification import CertifiedTable, prove

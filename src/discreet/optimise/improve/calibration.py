@@ -285,8 +285,8 @@ def _refuse_unknown_options(build: Callable[..., Mechanism], name: str, options:
     known = [one.name for one in parameters[1:] if one.name not in ("epsilon", "alpha")]
     for option in options:
         if option not in known:
-            meant = nearest(option, [*known, *signature(calibrate).parameters])
-            advice = f"Did you mean {meant}? " if meant else ""
+            near = nearest(option, [*known, *signature(calibrate).parameters])
+            advice = f"Did you mean {near}? " if near else ""
             whose = f"Its options are {', '.join(known)}." if known else "It has no options."
             raise WrongType(f"{name} has no option {option}.", advice + whose, argument=option)
 

@@ -16,14 +16,14 @@ from ..tables.typed_columns import COLUMN_TYPES
 
 def to_pandas(table: ReleasedTable) -> Any:
     """Return the table as a ``pandas.DataFrame`` with nullable types, so that missing counts do not make floats."""
-    pandas = _package("pandas")
+    pandas = load_package("pandas")
     columns = table.typed_columns()
     return pandas.DataFrame({one.name: pandas.array(one.values, dtype=COLUMN_TYPES[one.type][0]) for one in columns})
 
 
 def to_polars(table: ReleasedTable) -> Any:
     """Return the table as a ``polars.DataFrame``."""
-    polars = _package("polars")
+    polars = load_package("polars")
     columns = table.typed_columns()
     return polars.DataFrame(
         [polars.Series(one.name, one.values, dtype=getattr(polars, COLUMN_TYPES[one.type][1])) for one in columns]
@@ -32,14 +32,14 @@ def to_polars(table: ReleasedTable) -> Any:
 
 def to_arrow(table: ReleasedTable) -> Any:
     """Return the table as a ``pyarrow.Table``."""
-    arrow = _package("pyarrow")
+    arrow = load_package("pyarrow")
     columns = table.typed_columns()
     return arrow.table(
         {one.name: arrow.array(one.values, type=getattr(arrow, COLUMN_TYPES[one.type][2])()) for one in columns}
     )
 
 
-def _package(name: str) -> Any:
+def load_package(name: str) -> Any:
     """Import an optional package, or say which extra installs it."""
     try:
         return import_module(name)

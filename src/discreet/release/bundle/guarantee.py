@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ...ledger.budget import short
 from ...plots.chart import printable
-from ..plan.describing import beliefs, question_in_words
-from .opening import opening_sentences
+from ..plan.report import beliefs, question_in_words
+from .introduction import opening_sentences
 from .report import CHECKED, CHECKING, not_guaranteed
 
 if TYPE_CHECKING:

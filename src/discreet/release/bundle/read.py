@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...errors import DiscreetError, UnreadableFile
 from ...ledger.ledger import Ledger
-from ...ledger.stores.opening import open_store
+from ...ledger.stores.open import open_store
 from ...strict_json import read_json
 
 

@@ -163,8 +163,8 @@ class Release(Result):
 
     def quantiles(self, table: int = 0) -> list[dict[str, Json]]:
         """Return a mapping for each quantile that the release was asked for: group columns, value, low and high."""
-        found = self.quantile_table(table)
-        return [] if found is None else found.rows()
+        quantiles = self.quantile_table(table)
+        return [] if quantiles is None else quantiles.rows()
 
     def chart(self, table: int = 0) -> Chart:
         """Draw the counts of a table with their intervals."""

@@ -28,8 +28,8 @@ from ...wording import listed, plural
 from ..plan.plan import Plan, plan_from_request
 from ..quantile_rows import QuantileTable, quantile_file
 from ..tables.columns import LAYOUT, ErrorColumn
+from ..tables.csv_lines import Refuted
 from ..tables.csv_text import decimal_text, table_files
-from ..tables.reading import Refuted
 from ..tables.released import ReleasedTable
 from . import contents
 from .contents import CHECKSUM_FILE, MALFORMED
@@ -107,6 +107,8 @@ class _Audit:
             self._leave_open("everything else", "it follows from the request, which cannot be rebuilt.")
             return None
         self._check("files", lambda: self._files(plan))
+        if plan.lookups:
+            plan = self._check("look-ups", lambda: self._lookups(plan)) or plan
         self._check("cost", lambda: self._cost(plan))
         self._check("mechanisms", lambda: self._mechanisms(plan))
         tables = self._check("counts", lambda: self._tables(plan))
@@ -157,6 +159,12 @@ class _Audit:
                 raise Refuted(f"{name} is not the file that was written.")
         return True, f"all {len(checksums)} files are those that {CHECKSUM_FILE} lists."
 
+    def _bytes(self, name: str) -> bytes:
+        """Return the bytes of a file; refute the bundle if it is missing."""
+        if name not in self.files:
+            raise Refuted(f"there is no {name}.")
+        return self.files[name]
+
     def _text(self, name: str) -> str:
         """Return the text of a file; refute the bundle if it is missing."""
         if name not in self.files:
@@ -190,10 +198,18 @@ class _Audit:
         odd = _differing(plan.request, request)
         if odd:
             raise Refuted(f"it is not the request of the plan that it describes: {', '.join(odd)[:200]!r}.")
-        stated = listed([LABELS[name] for name in plan.publication.to_json()])
-        nobody = f" Nothing proves what the curator states: {stated}." if stated else ""
+        statements = listed([LABELS[name] for name in plan.publication.to_json()])
+        nobody = f" Nothing proves what the curator states: {statements}." if statements else ""
         many = f"{len(plan.tables)} questions were" if len(plan.tables) > 1 else "the question was"
         return plan, f"{many} read and judged again; {plan.lead.audited_in_words(plan.cells)}.{nobody}"
+
+    def _lookups(self, plan: Plan) -> tuple[Plan, str]:
+        """Check the files of the look-ups by their digests, and that no key is there twice."""
+        contents_of_files = [self._bytes(name) for name in contents.lookup_files(plan)]
+        return plan.with_lookups(contents_of_files), (
+            f"{plural(len(plan.lookups), 'look-up')}: the file is that of the request, each key is there once, and its "
+            "columns are read as the request states."
+        )
 
     def _cost(self, plan: Plan) -> tuple[Any, str]:
         if self._json("release.json")["cost"] != plan.cost.to_json():
@@ -365,10 +381,10 @@ def _differing(one: Mapping[str, object], other: Mapping[str, object]) -> list[s
 
 def _budget(content: Mapping[str, object], plan: Plan) -> Cost:
     """Return the total budget that release.json states; refuse one that does not pay for this release."""
-    stated, cost = content["budget"], plan.cost
-    if not isinstance(stated, Mapping) or set(stated) != {"epsilon", "delta", "rho"}:
+    statement, cost = content["budget"], plan.cost
+    if not isinstance(statement, Mapping) or set(statement) != {"epsilon", "delta", "rho"}:
         raise Refuted("release.json does not state the total budget of its ledger.")
-    budget = Cost.from_json(stated)
+    budget = Cost.from_json(statement)
     rho = cost.concentrated()
     if budget.rho is None:
         pays = cost.epsilon <= budget.epsilon and cost.delta <= budget.delta

@@ -23,9 +23,9 @@ from ..noise.accuracy import NO_END, read_level
 from ..noise.changes import Changes
 from ..noise.margins import Combined
 from ..tables.aligned import Aligned
-from .aligning import align_tables, edition_names
-from .describing import comparison_report, editions_picture, growth_picture
-from .judging import changes_beyond_noise
+from .align import align_tables, edition_names
+from .report import comparison_report, editions_picture, growth_picture
+from .significance import changes_beyond_noise
 
 #: Edition from which a change is counted: the one before, or the first.
 AGAINST = ("previous", "first")

@@ -38,7 +38,7 @@ _MAX_PASSES, _MAX_LOOKS = 6, 500_000
 
 
 @dataclass(frozen=True, eq=False)
-class Margin:
+class LevelTotals:
     """The totals of one level.
 
     Attributes
@@ -65,7 +65,7 @@ class Margin:
         return np.maximum(self.combined - width, 0), self.combined + width
 
 
-def margins_of(shape: Shape, leaves: Array, unit: int, errors: Sequence[FloatArray]) -> list[Margin]:
+def margins_of(shape: Shape, leaves: Array, unit: int, errors: Sequence[FloatArray]) -> list[LevelTotals]:
     """Return the margins of the groups that can exist, the finest first; the grand total is whole and has no error.
 
     Parameters
@@ -79,11 +79,11 @@ def margins_of(shape: Shape, leaves: Array, unit: int, errors: Sequence[FloatArr
         combined, spread = np.maximum(shape.level_sums(leaves, level), 0), errors[level] * unit
         if not shape.levels[level]:
             combined, spread = (2 * combined + unit) // (2 * unit) * unit, np.zeros(1)
-        margins.append(Margin(shape.node_of_leaf[level][live], combined, spread))
+        margins.append(LevelTotals(shape.node_of_leaf[level][live], combined, spread))
     return margins
 
 
-def rounded_groups(values: Array, margins: Sequence[Margin], unit: int) -> Array:
+def rounded_groups(values: Array, margins: Sequence[LevelTotals], unit: int) -> Array:
     """Return whole, non-negative numbers near ``values / unit`` whose totals are near those of the margins."""
     values = _project(values, margins)
     if len(values) <= MAX_ROUNDED_IN_TURN:
@@ -92,7 +92,7 @@ def rounded_groups(values: Array, margins: Sequence[Margin], unit: int) -> Array
     return np.diff(sums, prepend=sums[:1] * 0)
 
 
-def _project(values: Array, margins: Sequence[Margin]) -> Array:
+def _project(values: Array, margins: Sequence[LevelTotals]) -> Array:
     """Return non-negative values, in units, whose totals are near the combined counts."""
     most = max(1, min(_MAX_SWEEPS, _MAX_SWEPT // (len(values) * len(margins))))
     for near, near_enough in (NARROW, WIDE):
@@ -142,7 +142,7 @@ def _sums(values: Array, nodes: IntArray, size: int) -> Array:
 class _Rounding:
     """Values that are being rounded one by one, with the deviation of every total, in units."""
 
-    def __init__(self, values: Array, margins: Sequence[Margin], unit: int) -> None:
+    def __init__(self, values: Array, margins: Sequence[LevelTotals], unit: int) -> None:
         self.unit = unit
         self.part: list[int] = (values % unit).tolist()
         self.raised = [False] * len(values)
@@ -168,7 +168,7 @@ class _Rounding:
         self.raised[at] = not self.raised[at]
 
 
-def _round_in_turn(values: Array, margins: Sequence[Margin], unit: int) -> Array:
+def _round_in_turn(values: Array, margins: Sequence[LevelTotals], unit: int) -> Array:
     """Round each value up or down so that the totals deviate little, and the sum of all values least."""
     rounding = _Rounding(values, margins, unit)
     fractional = [at for at, part in enumerate(rounding.part) if part]

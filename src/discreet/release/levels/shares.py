@@ -27,7 +27,7 @@ _NEAR = Fraction(1, 100)
 
 
 def level_share_interval(
-    combination: LevelCombination, part: BoolArray, whole: BoolArray, totals: tuple[Fraction, Fraction], miss: Fraction
+    combination: LevelCombination, masks: tuple[BoolArray, BoolArray], totals: tuple[Fraction, Fraction], miss: Fraction
 ) -> tuple[Fraction, Fraction]:
     """Return an interval that misses the true share of the part with probability at most ``miss``.
 
@@ -35,7 +35,7 @@ def level_share_interval(
     ----------
     combination
         The combination of the levels.
-    part, whole
+    masks
         Masks of the leaves of the part and of the whole, a column for each measure.
     totals
         The combined totals of the part and of the rest.

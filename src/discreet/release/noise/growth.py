@@ -14,6 +14,7 @@ A report at its clamp bounds t + z from one side only; the end that this bound s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -127,9 +128,9 @@ def _low_ends(before: FloatArray, after: FloatArray, noise: _Grouped, tail: _Tai
         return np.asarray(chance * (1 + _SLACK) <= share)
 
     last = _saturating(after, tail)
-    found = _bisected(rejected, last)
+    low, _ = _bisected(rejected, last)
     least = np.full(last.shape, _LEAST_RATIO)
-    return np.where(rejected(least) & ~rejected(last), found[0], 0.0)
+    return np.where(rejected(least) & ~rejected(last), low, 0.0)
 
 
 def _high_ends(before: FloatArray, after: FloatArray, noise: _Grouped, tail: _Tail, share: float) -> FloatArray:
@@ -144,8 +145,8 @@ def _high_ends(before: FloatArray, after: FloatArray, noise: _Grouped, tail: _Ta
         return np.asarray((noise.above + chances @ noise.mass + noise.below) * (1 + _SLACK) <= share)
 
     last = _saturating(after, tail)
-    found = _bisected(lambda ratio: ~rejected(ratio), last)
-    return np.where(rejected(last), found[1], np.inf)
+    _, high = _bisected(lambda ratio: ~rejected(ratio), last)
+    return np.where(rejected(last), high, np.inf)
 
 
 def _saturating(after: FloatArray, tail: _Tail) -> FloatArray:
@@ -153,9 +154,8 @@ def _saturating(after: FloatArray, tail: _Tail) -> FloatArray:
     return np.asarray(np.maximum(after[:, 0], 0.0) + abs(tail.first) + tail.bounds.size + 2.0)
 
 
-def _bisected(holds: object, last: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _bisected(holds: Callable[[FloatArray], BoolArray], last: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return ratios around the place up to which a condition holds."""
-    assert callable(holds)
     low, high = np.full(last.shape, np.log(_LEAST_RATIO)), np.log(last)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2

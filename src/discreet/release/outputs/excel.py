@@ -17,7 +17,7 @@ from ..bundle.contents import COLUMN_MEANING
 from ..bundle.cross import Crossing, crossing, figure
 from ..bundle.released import Release
 from ..bundle.report import columns_in_words, not_guaranteed
-from ..plan.describing import question_in_words
+from ..plan.report import question_in_words
 from ..quantile_rows import QUANTILE_MEANING
 from ..tables.columns import STATUS_MEANING
 from ..tables.levelled_counts import ROUNDED_COLUMN, ROUNDED_MEANING
@@ -69,8 +69,8 @@ def write_excel(release: Release, path: Path) -> Path:
             _front(book.add_worksheet(name), release, table, data_name, formats)
         for name, table in zip(data_names, release.tables, strict=True):
             _data(book.add_worksheet(name), table.columns_with_rounded(), meanings, formats)
-        for name, found in zip(quantile_names, quantiles, strict=True):
-            _data(book.add_worksheet(name), found.typed_columns(), meanings | QUANTILE_MEANING, formats)
+        for name, table_quantiles in zip(quantile_names, quantiles, strict=True):
+            _data(book.add_worksheet(name), table_quantiles.typed_columns(), meanings | QUANTILE_MEANING, formats)
         _guarantee(book.add_worksheet("Guarantee"), release, formats)
     return path
 
@@ -174,9 +174,9 @@ def _notes(release: Release, table: ReleasedTable, data_name: str) -> Iterator[s
         yield rounding
     if table.counts.size > _MAX_LISTED:
         yield f"The first {_MAX_LISTED:,} of {table.counts.size:,} counts; sheet {data_name} has all."
-    stated, edition = release.plan.publication, f", edition {release.edition}" if release.edition else ""
-    yield f"Source: {stated.source or f'{release.plan.dataset}{edition}'}."
-    for name, text in (("Publisher", stated.publisher), ("Contact", stated.contact)):
+    publication, edition = release.plan.publication, f", edition {release.edition}" if release.edition else ""
+    yield f"Source: {publication.source or f'{release.plan.dataset}{edition}'}."
+    for name, text in (("Publisher", publication.publisher), ("Contact", publication.contact)):
         if text:
             yield f"{name}: {text}"
     yield (

@@ -16,7 +16,7 @@ from ...privacy.relations import RELATIONS
 from ...report import Json
 from ...wording import listed, plural
 from ..bundle.released import Release
-from ..plan.describing import question_in_words
+from ..plan.report import question_in_words
 
 #: Date of the registry's schema that the records follow.
 SCHEMA_DATE = "2026-07-15"

@@ -96,7 +96,7 @@ def cell_text(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a sentence for a cell: words between backticks stand as they are.
+    """Return a sentence for a cell: backticks around words are left out.
 
     >>> prose("one `person` (all rows)")
     'one person (all rows)'
@@ -105,7 +105,7 @@ def prose(text: str) -> str:
 
 
 def print_on_wide_pages(sheet: Sheet, repeated_lines: tuple[int, int], pages: int = 1) -> None:
-    """Print a sheet across, so many pages wide, with these lines and the first column on every page."""
+    """Print a sheet this many pages wide, with these lines and the first column on every page."""
     sheet.set_landscape()
     sheet.set_paper(9)  # A4
     sheet.fit_to_pages(pages, 0)

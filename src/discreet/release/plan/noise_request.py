@@ -117,7 +117,7 @@ class NoiseRequest:
         """The mechanism of the request, or a function that designs one for a largest count and an epsilon."""
         if not self.request.designed:
             return self.request.mechanism
-        from ...optimise.design.designing import design  # takes a second to load
+        from ...optimise.design.design import design  # takes a second to load
 
         properties, loss = self.request.properties or (), self.request.loss or "L0"
         return lambda n, epsilon: design(n, epsilon=epsilon, properties=properties, loss=loss)

@@ -161,8 +161,8 @@ class ReleaseRequest:
     edition
         Your name for the state of the data. The same question for the same edition has one answer.
     title, publisher
-        Your statements for readers, published as such. They are no part of the question: the same question with another
-        title has the same answer and costs nothing.
+        Your statements for readers, published as such. They do not belong to the question: the same question with
+        another title has the same answer and costs nothing.
     source, contact
         Further statements: where the data comes from, and whom to ask.
     dataset

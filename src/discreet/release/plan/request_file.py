@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from ...datasets.declaration import FIXED, fixed_field_error
-from ...datasets.finding import is_declaration
 from ...datasets.locations import refuse_password, relative_location, relative_path, resolve_location
+from ...datasets.search import is_declaration
 from ...datasets.toml_domains import read_toml_domain, toml_domain
 from ...errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, named, warn_renamed
 from ...exact.rationals import as_fraction
 from ...files import load
 from ...lists import read_list
 from ...mechanism import Mechanism
-from ...ptables.reading import read_ptable
+from ...ptables.read import read_ptable
 from ...ptables.table import PTable
 from ...questions.bands import bands_from
 from ...questions.domains import split_domain

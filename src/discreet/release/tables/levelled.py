@@ -31,11 +31,11 @@ from ..noise.accuracy import Expected
 from ..noise.cells import CellNoise, takes_sigma2
 from ..protection import Change, Protection
 from .columns import IMPOSSIBLE, NORMAL
+from .csv_lines import Refuted, read_lines
 from .csv_text import rounded_file
 from .draft import CellRequest
 from .levelled_counts import LevelledTable
 from .plain import PlainDraft, PlainTablePlan
-from .reading import Refuted, read_lines
 from .released import ReleasedTable
 from .table import Entry, noise_in_words
 

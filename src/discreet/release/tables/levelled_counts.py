@@ -251,15 +251,15 @@ class LevelledTable(ReleasedTable):
             )
         possible = np.repeat(self.combination.shape.live, len(self.measures))
         inner, outer = inner & possible, outer & possible
-        part, total = (self._estimate(mask.astype(np.int64)) for mask in (inner, outer))
+        some, total = (self._estimate(mask.astype(np.int64)) for mask in (inner, outer))
         if not inner.any():
             least, most = Fraction(0), Fraction(int(not outer.any()))
         elif (inner == outer).all():
             least = most = Fraction(1)
         else:
-            masks = (mask.reshape(self.groups.size, -1) for mask in (inner, outer))
-            least, most = level_share_interval(self.combination, *masks, (part, total - part), 1 - self.level)
-        estimate = None if total <= 0 else 100.0 * min(max(float(part / total), 0.0), 1.0)
+            masks = inner.reshape(self.groups.size, -1), outer.reshape(self.groups.size, -1)
+            least, most = level_share_interval(self.combination, masks, (some, total - some), 1 - self.level)
+        estimate = None if total <= 0 else 100.0 * min(max(float(some / total), 0.0), 1.0)
         how = "one test of the part minus a share of the whole, by the law of the noise of all levels"
         low, high = max(0.0, float_down(100 * least)), min(100.0, float_up(100 * most))
         return Combined(estimate, low, high, self.level, None, None, None, int(outer.sum()), how)

@@ -9,13 +9,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...datasets.create import check_dataset
 from ...datasets.declaration import Declaration
-from ...datasets.making import check_dataset
 from ...errors import DiscreetError
 from ...release.dataset import Dataset
 from ...unit import Unit
 from ..frame.answers import page
-from ..frame.reading import numbered
+from ..frame.fields import numbered
 from ..frame.rendering import field_name, refusal, report_body
 from .release_data import budget_text
 

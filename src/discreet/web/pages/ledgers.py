@@ -9,9 +9,9 @@ from starlette.routing import Route
 from ...errors import DiscreetError
 from ...ledger.ledger import Ledger, verify_store
 from ...ledger.statement import LedgerStatement
-from ...ledger.stores.opening import open_store
+from ...ledger.stores.open import open_store
 from ..frame.answers import page
-from ..frame.reading import numbered
+from ..frame.fields import numbered
 from ..frame.rendering import refusal, report_body
 
 

@@ -20,8 +20,8 @@ from ...errors import DiscreetError, InvalidInput
 from ...optimise.noise.ptable import DesignedTable, design_ptable
 from ...ptables.table import PTable
 from ..frame.answers import page
+from ..frame.fields import whole_number
 from ..frame.jobs import Jobs, Step
-from ..frame.reading import whole_number
 from ..frame.rendering import render, report_body
 from ..frame.searches import Searches
 

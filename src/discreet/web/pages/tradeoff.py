@@ -15,14 +15,14 @@ from ...comparison import compare
 from ...errors import DiscreetError, InvalidInput
 from ...exact.rationals import read_alpha
 from ...mechanism import Mechanism
-from ...mechanisms.building import build_for_counts
+from ...mechanisms.build import build_for_counts
 from ...optimise.families import FAMILIES
 from ...optimise.improve.calibration import calibrate
 from ...optimise.noise.tradeoff import noise_tradeoff
 from ...report import Report, Result
 from ...wording import rounded
 from ..frame.answers import page, piece
-from ..frame.reading import whole_number
+from ..frame.fields import whole_number
 from ..frame.rendering import refusal, render, report_body
 
 #: Short names of the mechanisms to compare.

@@ -8,7 +8,7 @@ from fractions import Fraction
 from discreet.checking import check
 from discreet.mechanisms.geometric import two_sided_geometric
 from discreet.mechanisms.response import randomized_response
-from discreet.optimise.design.designing import design
+from discreet.optimise.design.design import design
 from discreet.spaces import Counts
 from discreet.wording import listed, percent, rounded
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.optimise.design.chooser import cost_of
-from discreet.optimise.design.designing import design
+from discreet.optimise.design.design import design
 from discreet.optimise.improve.structure import derivable
 from discreet.properties import Property, Rows
 from discreet.wording import listed, rounded

@@ -16,7 +16,7 @@ from discreet.mechanism import Mechanism
 from discreet.mechanisms.fair import explicit_fair
 from discreet.mechanisms.geometric import geometric
 from discreet.optimise.design.chooser import cost_of
-from discreet.optimise.design.designing import design
+from discreet.optimise.design.design import design
 from discreet.plots import Chart, beside, heatmap
 from discreet.properties import Property, Rows
 from discreet.wording import listed, percent, rounded

@@ -13,7 +13,7 @@ from discreet import losses
 from discreet.checking import check, pathologies
 from discreet.mechanisms.geometric import geometric
 from discreet.optimise.design.chooser import cost_of
-from discreet.optimise.design.designing import design
+from discreet.optimise.design.design import design
 from discreet.properties import PROPERTIES
 from discreet.wording import listed, plural
 

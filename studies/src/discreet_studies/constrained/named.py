@@ -12,7 +12,7 @@ from discreet.mechanism import Mechanism
 from discreet.mechanisms.fair import explicit_fair
 from discreet.mechanisms.geometric import geometric
 from discreet.mechanisms.response import uniform
-from discreet.optimise.design.designing import design, exact_cost, read_request
+from discreet.optimise.design.design import design, exact_cost, read_request
 from discreet.optimise.lp.search import search
 from discreet.properties import PROPERTIES
 

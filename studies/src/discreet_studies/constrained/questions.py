@@ -14,7 +14,7 @@ from discreet.losses import Loss
 from discreet.mechanism import Mechanism
 from discreet.mechanisms.geometric import geometric, two_sided_geometric
 from discreet.optimise.design.chooser import cost_of
-from discreet.optimise.design.designing import design
+from discreet.optimise.design.design import design
 from discreet.properties import Property, Rows
 from discreet.utility import cost
 from discreet.wording import listed
@@ -57,7 +57,7 @@ def draw_l1_l2(setting: Setting) -> ExhibitResult:
     claim = Claim(
         "section VI: L1 and L2", _PLACE,
         "The next direction is a deeper study of the properties under L1 or L2.",
-        f"At n = {SIZE} the 128 sets of properties have so many different costs, as fractions: {counts_by_alpha}. No "
+        f"At n = {SIZE} the 128 sets of properties have this many different costs, as fractions: {counts_by_alpha}. No "
         f"program's bound is more than {max(gap, 1e-15):.0e} below its cost.",
         judge(all(number > 4 for (loss, _), number in distinct.items() if loss != "L0"), corrected=True),
         "Left open in the paper, answered here: the few mechanisms that suffice under L0 do not under L1 or L2.",
@@ -116,7 +116,7 @@ def draw_column_privacy(setting: Setting) -> ExhibitResult:
         f"mechanism in {having['WH']} and GM in {having['GM']}, exactly. Its least L0 cost lies between those of GM "
         f"and EM in {sum(ordered)} of {len(rows)} programs, and with fairness it is that of EM in {sum(as_fair)}.",
         judge(having["EM"] == settings and all(ordered) and all(as_fair), corrected=True),
-        "Left open in the paper, answered here: beside fairness it costs nothing.",
+        "Left open in the paper, answered here: added to fairness, it costs nothing.",
     )  # fmt: skip
     return ExhibitResult({}, {"": rows}, (claim,))
 

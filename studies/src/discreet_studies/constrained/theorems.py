@@ -10,7 +10,7 @@ from discreet.mechanism import Mechanism
 from discreet.mechanisms.geometric import geometric
 from discreet.mechanisms.response import randomized_response, uniform
 from discreet.optimise.design.chooser import cost_of
-from discreet.optimise.design.designing import design
+from discreet.optimise.design.design import design
 from discreet.optimise.improve.structure import symmetrise
 from discreet.plots.chart import INK, PALETTE, SHAPES, Chart, Spec, finish
 from discreet.utility import cost

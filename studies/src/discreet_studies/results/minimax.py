@@ -7,7 +7,7 @@ from fractions import Fraction
 from discreet.mechanisms.fair import explicit_fair
 from discreet.mechanisms.geometric import geometric
 from discreet.optimise.design.closed import fair_diagonal
-from discreet.optimise.design.designing import read_request
+from discreet.optimise.design.design import read_request
 from discreet.optimise.improve.structure import derivable
 from discreet.optimise.lp.search import search
 from discreet.plots.panels import Axis

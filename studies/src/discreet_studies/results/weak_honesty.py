@@ -11,7 +11,7 @@ from discreet.mechanisms.fair import explicit_fair
 from discreet.mechanisms.geometric import geometric
 from discreet.optimise.design.chooser import cost_of
 from discreet.optimise.design.closed import fair_diagonal, weakly_honest_cost, weakly_honest_share
-from discreet.optimise.design.designing import design
+from discreet.optimise.design.design import design
 from discreet.plots.panels import Axis
 from discreet.privacy.verify import verify
 from discreet.report import Json

@@ -1,0 +1,219 @@
+"""The report of a plan, and the sentences that it shares with the guarantee of a release."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ...exact.rationals import bound_up, text_up
+from ...explanation import Explanation, explain, fold
+from ...ledger.budget import Cost, exact_text, short
+from ...privacy.certificate import Certificate
+from ...privacy.relations import RELATIONS
+from ...report import Fact, Prose, Report, Section, Terms, TextTable
+from ...unit import Unit
+from ...wording import listed, noun, percent
+
+if TYPE_CHECKING:
+    from ...questions.joins.lookups import Lookup
+    from ..tables.table import TablePlan
+    from .plan import Plan
+
+#: Prior beliefs of a reader, as probabilities.
+_PRIORS = ("1/100", "1/10", "1/2")
+
+#: Maximum number of tables whose question a report puts in words; the plan itself lists them all.
+_MAX_WORDED_QUESTIONS = 12
+
+
+def plan_report(plan: Plan, guarantee: bool = True) -> Report:
+    """Report a plan: the questions, the cells, the noise, the error of each cell, the cost, the guarantee."""
+    questions = [Prose(question_in_words(plan, table), tone="lead") for table in plan.tables[:_MAX_WORDED_QUESTIONS]]
+    words = [("guarantee" if k == 0 else "", sentence) for k, sentence in enumerate(plan.guarantee)]
+    sections = [
+        Section(parts=tuple(questions), depth="pages"),
+        Section(parts=(Terms((*_lines(plan), *(words if guarantee else ()))),)),
+    ]
+    if guarantee:
+        sections += learning(plan)
+    sections.append(_exact(plan))
+    return Report(
+        f"Plan of a release: {plan.lead.number_in_words(plan.cells)} of {dataset_in_words(plan)}",
+        kind="Nothing was read, nothing was spent",
+        facts=plan_facts(plan),
+        sections=tuple(sections),
+        notes=plan.notes,
+    )
+
+
+def _lines(plan: Plan) -> list[tuple[str, str]]:
+    lines = [("data", dataset_in_words(plan))]
+    for table, expected in zip(plan.tables, plan.expected, strict=True):
+        share = "" if len(plan.tables) == 1 else f" ({float(table.share):.3g} of epsilon)"
+        lines += [
+            ("question", table.question.text),
+            *(("look-up", lookup_in_words(one)) for one in table.question.lookups if one.join is not None),
+            ("cells", f"{table.shape_text}{share}"),
+            *table.noise_lines,
+            ("error", f"{expected}"),
+        ]
+        if table.suppress_below is not None:
+            lines.append(("withheld", f"noisy counts below {table.suppress_below}"))
+    return [*lines, ("cost", cost_in_words(plan.cost))]
+
+
+def lookup_in_words(lookup: Lookup) -> str:
+    """Return the columns that a look-up gives, and the digest of its file."""
+    reads = "a whole number" if lookup.reads == "integer" else "a text"
+    columns = listed([column.name for column in lookup.columns]) or "no column"
+    return f"{columns} from {lookup.file_name}, by {lookup.column} read as {reads}; SHA-256 {lookup.digest[:16]}..."
+
+
+def dataset_in_words(plan: Plan) -> str:
+    """Return the name of the data set, and of its edition if it has one."""
+    return f"{plan.dataset}{', edition ' + plan.edition if plan.edition else ''}"
+
+
+def cost_in_words(cost: Cost) -> str:
+    """Return epsilon, and delta where there is one, rounded up."""
+    delta = f", delta {short(cost.delta, up=True, digits=3)}" if cost.delta else ""
+    return f"epsilon {short(cost.epsilon, up=True)}{delta}"
+
+
+def plan_facts(plan: Plan) -> tuple[Fact, ...]:
+    """Return the key figures of a plan: its privacy, its error and its size."""
+    words = explain_cost(plan.cost)
+    several = _steps_between_values(plan) > 1
+    who = plan.protection.who
+    about = f"that one {who.one} is in the table" if several else f"about one {who.one}"
+    epsilon = f"ε = {text_up(plan.cost.epsilon, 4)}"
+    if plan.cost.delta:
+        facts = [Fact(epsilon, f"privacy of the whole release, with δ = {text_up(plan.cost.delta, 3)}")]
+    else:
+        facts = [
+            Fact(f"× {fold(words.odds_ratio)}", f"the most the odds {about} can change"),
+            Fact(epsilon, "privacy of the whole release"),
+        ]
+    widest = max(plan.expected, key=lambda expected: expected.half_width)
+    return (
+        *facts,
+        Fact(f"noise ± {widest.half_width:,}", widest.how_often),
+        plan.lead.size_fact(plan.cells),
+    )
+
+
+def question_in_words(plan: Plan, table: TablePlan) -> str:
+    """Put the question of a table in words."""
+    question = table.question
+    who = plan.protection.who
+    where = f" with {question.where.text}" if question.where is not None else ""
+    by = f", by {listed(question.by)}{table.by_in_words}" if question.by else ""
+    sentence = f"How many {who.several} are there in {question.table}{where}{by}?"
+    conditions = [(one.name, one.condition) for one in question.aggregates]
+    if len(conditions) > 1 or conditions[0][1] is not None:
+        measures = [f"{name} ({'all' if condition is None else condition.text})" for name, condition in conditions]
+        sentence += f" {noun(len(measures), 'Measure')}: {', '.join(measures)}."
+    return f"{sentence} The column {who.column} identifies {who.several}." if who.name and not who.is_row else sentence
+
+
+# ------------------------------------------------------------------------------------------------ beliefs
+
+
+def explain_cost(cost: Cost, prior: str = "1/2", steps: int = 1) -> Explanation:
+    """Explain a cost in odds, between tables ``steps`` steps of the neighbour relation apart."""
+    certificate = Certificate("central", bound_up(cost.epsilon), bound_up(cost.delta), None, "composed", False)
+    return explain(certificate, prior=prior, people=steps)
+
+
+def _steps_between_values(plan: Plan) -> int:
+    """Return the number of steps of the neighbour relation between two values of one unit.
+
+    Under add-remove a unit leaves one group and joins another: two steps, and twice the epsilon. A single count has
+    one group, so one step: the unit is counted or not.
+    """
+    return 2 if RELATIONS[plan.protection.relation].moves == 1 and plan.known_cells != 1 else 1
+
+
+def odds_in_words(plan: Plan) -> list[str]:
+    """Return what readers can learn about one unit: its presence in the table, and its values."""
+    unit, present = plan.protection.who, explain_cost(plan.cost)
+    who = unit.one
+    if math.isinf(present.odds_ratio):
+        return [text.replace("that person", f"this {who}") for text in present.sentences[1:]]
+    values = explain_cost(plan.cost, steps=_steps_between_values(plan))
+    detection = present.sentences[-1].replace("that person", f"this {who}")
+    several = _steps_between_values(plan) > 1
+    if plan.cost.delta:
+        how = f"With or without this {who}" if several else f"With this {who} changed"
+        odds = [f"{how}, the probability of any outcome differs by at most {_factor(present)}."]
+        if several:
+            odds.append(
+                f"With other values for this {who}, such as another group, it differs by at most {_factor(values)}."
+            )
+        return [*odds, detection]
+    what = f"that this {who} is in the table" if several else f"of any statement about this {who}"
+    odds = [f"For a reader who knows {unit.others}, the odds {what} change at most {fold(present.odds_ratio)}-fold."]
+    belief = f"A belief of 50% becomes at most {text_up(100 * present.posterior, 3)}%"
+    if several:
+        how = "without a useful limit" if math.isinf(values.odds_ratio) else f"at most {fold(values.odds_ratio)}-fold"
+        odds.append(f"The odds between two values of this {who}, such as two groups, change {how}.")
+        belief += f" (in the table) or {text_up(100 * values.posterior, 3)}% (which value)"
+    return [*odds, f"{belief}.", detection]
+
+
+#: Numbers of units of one person for which the delta is stated.
+_UNITS_OF_ONE_PERSON = (2, 5, 10)
+
+
+def several_units_in_words(cost: Cost, who: Unit) -> str:
+    """State the guarantee of a person with k units: ``k epsilon``, and the delta of k steps.
+
+    The delta ``delta (e^(k epsilon) - 1)/(e^epsilon - 1)`` holds for every mechanism (Dwork and Roth 2014, 2.3); that
+    of one law of noise may be smaller.
+
+    >>> from fractions import Fraction
+    >>> several_units_in_words(Cost(Fraction(1)), Unit("row"))
+    'Someone with k rows in the table has k times this epsilon.'
+    """
+    several = f"{who.with_several} has k times this epsilon"
+    if not cost.delta:
+        return f"{several}."
+    deltas = [f"{text_up(explain_cost(cost, steps=units).delta, 3)} for k = {units}" for units in _UNITS_OF_ONE_PERSON]
+    return f"{several} and a larger delta, at most {listed(deltas)}. With a large k nothing is guaranteed."
+
+
+def _factor(words: Explanation) -> str:
+    return f"a factor of {fold(words.odds_ratio)} plus {text_up(words.delta, 3)}"
+
+
+def beliefs(plan: Plan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return headings, and prior and posterior beliefs; no rows with a delta, which leaves single beliefs unbounded."""
+    steps = _steps_between_values(plan)
+    headings: tuple[str, ...] = ("belief before", "afterwards, at most")
+    if steps > 1:
+        headings = ("belief before", "in the table: afterwards, at most", "which value: afterwards, at most")
+    if plan.cost.delta:
+        return headings, []
+    rows = []
+    for prior in _PRIORS:
+        explanations = [explain_cost(plan.cost, prior, k) for k in range(1, steps + 1)]
+        after = (f"{text_up(words.posterior * 100, 3)}%" for words in explanations)
+        rows.append((percent(explanations[0].prior, 6), *after))
+    return headings, rows
+
+
+def learning(plan: Plan) -> list[Section]:
+    """Return the section on what a reader can learn, for pages; nothing where no bound holds."""
+    headings, rows = beliefs(plan)
+    table = TextTable(headings, tuple(rows), numbers=tuple(range(len(headings))), compact=True)
+    return [Section(f"What a reader can learn about one {plan.protection.who.one}", (table,), "pages")] if rows else []
+
+
+def _exact(plan: Plan) -> Section:
+    cost = plan.cost
+    # pure noise has a rho too, which says nothing to somebody who asked for an epsilon
+    is_gaussian = any("sigma2" in one.parameters for table in plan.tables for one in table.noise.mechanisms)
+    parameters = {"epsilon": cost.epsilon, "delta": cost.delta, "rho": cost.rho if is_gaussian else None}
+    terms = [(name, exact_text(value)) for name, value in parameters.items() if value is not None]
+    terms += [("mechanism", table.noise_text) for table in plan.tables[:_MAX_WORDED_QUESTIONS]]
+    return Section("Exact numbers", (Terms(tuple(terms)),), "folded")
