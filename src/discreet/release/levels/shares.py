@@ -42,9 +42,8 @@ def level_share_interval(
     miss
         The probability to miss the share.
     """
-    columns = [
-        k for k in range(whole.shape[1]) if whole[:, k].any()
-    ]  # the noises of different measures are independent
+    part, whole = masks
+    columns = [k for k in range(whole.shape[1]) if whole[:, k].any()]  # different measures have independent noise
     weights = [[combination.measurement_weights(one[:, k].astype(float)) for one in (part, whole)] for k in columns]
     differences = [_difference_terms(combination.laws, *pair) for pair in weights]
     terms = tuple(term for _, of_whole in weights for term in distinct_terms(combination.laws, of_whole))
