@@ -28,6 +28,7 @@ from ..questions.conditions import Condition
 from ..questions.domains import Rest
 from ..questions.expressions import INTEGERS, LARGEST_WHOLE, AndOr, Compare, Literal, Member, Missing, SqlTerm, Test
 from ..questions.groups import Groups
+from ..questions.question import Question
 from .base import HASH_DIGITS, ROW, Counting, Discovering
 from .case_mapping import map_case
 
@@ -67,7 +68,7 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
     counts = np.zeros((groups.size, len(question.aggregates)), dtype=np.int64)
     numbers = _group_numbers(counting)
     people: dict[str, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
+    for row in looked_up_rows(rows, question):
         unit = None if counting.unit == ROW else read_value(row[counting.unit], "VARCHAR")
         if counting.unit != ROW and unit is None:
             continue
@@ -81,6 +82,11 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
         else:
             people[unit][group].append(row)
     for unit, rows_by_group in people.items():
+        if counting.max_rows is not None:
+            for group in _chosen_groups(counting, unit, rows_by_group):
+                rows_of_counts = np.sum([_counts_of_row(counting, row) for row in rows_by_group[group]], axis=0)
+                counts[group] += np.minimum(rows_of_counts, counting.max_rows)
+            continue
         for group, row in _bounded_rows(counting, unit, rows_by_group):
             counts[group] += _counts_of_row(counting, row)
     return counts
@@ -102,7 +108,7 @@ def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[obje
     question, groups, conditions = counting.question, counting.groups, counting.conditions
     numbers = _group_numbers(counting)
     people: dict[str, dict[tuple[int, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for place, row in enumerate(rows):
+    for place, row in enumerate(looked_up_rows(rows, question)):
         unit = f"row {place}" if counting.unit == ROW else read_value(row[counting.unit], "VARCHAR")
         if unit is None or (question.where is not None and not holds(question.where, row)):
             continue
@@ -129,6 +135,21 @@ def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[obje
     return {group: rows_by_group for group, rows_by_group in counts.items() if all(map(_is_publishable, group))}
 
 
+def looked_up_rows(rows: Iterable[Row], question: Question) -> Iterable[Row]:
+    """Yield the rows of a table with their looked-up columns; of an inner join, those with a key."""
+    for row in rows:
+        more: dict[str, Value] = {}
+        kept = True
+        for lookup in question.lookups:
+            value = _plain_value(row[lookup.column], lookup.reads)
+            kept = kept and (lookup.keys is None or value in lookup.keys)
+            for column in lookup.columns:
+                values = column.values or {}
+                more[column.name] = values.get(value, column.default)  # type: ignore[call-overload]
+        if kept:
+            yield {**row, **more}
+
+
 def _is_too_large(value: object) -> bool:
     return isinstance(value, int) and abs(value) > LARGEST_WHOLE
 
@@ -137,15 +158,21 @@ def _is_publishable(value: object) -> bool:
     return not isinstance(value, str) or ("\0" not in value and len(value) <= 1000)
 
 
+def _chosen_groups(counting: Counting, unit: str, groups: Iterable[int]) -> list[int]:
+    """Return at most k groups of a person."""
+    h, size = bounding_hash(unit, counting.key), counting.groups.size
+    nearest = sorted(groups, key=lambda group: (group - h % size) % size)
+    if counting.uses_hashed_choice:
+        nearest = sorted(groups, key=lambda group: (bounding_hash(f"{unit}:{group}", counting.key), group))
+    return nearest[: counting.max_groups]
+
+
 def _bounded_rows(counting: Counting, unit: str, rows_by_group: Mapping[int, list[Row]]) -> Iterable[tuple[int, Row]]:
     """Return at most k groups of a person, and one row in each."""
     h, size, conditions = bounding_hash(unit, counting.key), counting.groups.size, counting.conditions
     turn = h // size % max(len(conditions), 1)
     going_round = conditions[turn:] + conditions[:turn]
-    nearest = sorted(rows_by_group, key=lambda group: (group - h % size) % size)
-    if counting.uses_hashed_choice:
-        nearest = sorted(rows_by_group, key=lambda group: (bounding_hash(f"{unit}:{group}", counting.key), group))
-    for group in nearest[: counting.max_groups]:
+    for group in _chosen_groups(counting, unit, rows_by_group):
         yield group, max(rows_by_group[group], key=lambda row: [holds(condition, row) for condition in going_round])
 
 

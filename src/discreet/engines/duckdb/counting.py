@@ -32,7 +32,10 @@ from ..bounding import (
     number_sql,
 )
 from ..discovery import discovered_groups, groups_sql, merge
+from ..events import events_sql
+from ..grouping import Declared, add_rows
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
+from ..relations.lookup import looked_up
 from .dialect import DUCKDB
 
 if TYPE_CHECKING:
@@ -59,9 +62,12 @@ def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kin
     kinds
         The kind of each column.
     """
+    table, kinds = looked_up(counting, table, kinds, DUCKDB, _maker(engine))
     rows = _declared_rows(engine, counting, table, kinds)
     if counting.unit == ROW:
         return _count_rows(engine, counting, rows)
+    if counting.max_rows is not None:
+        return _count_events(engine, counting, rows.numbered())
     return _count_people(engine, counting, rows.numbered(), _way_to_choose(counting))
 
 
@@ -74,10 +80,8 @@ def discover(
     """
     import duckdb
 
-    def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
-        types = {column: object if column in texts else np.int64 for column in columns}
-        _make_table(engine, name, {column: np.array(values, types[column]) for column, values in columns.items()})
-        return name
+    declared = _maker(engine)
+    table, kinds = looked_up(counting, table, kinds, DUCKDB, declared)
 
     def hashed(text: str) -> str:
         return DUCKDB.bounding_hash(text, counting.key)
@@ -98,6 +102,17 @@ def discover(
             if passes == _MAX_PASSES or counting.unit == ROW:
                 raise
         passes *= 8
+
+
+def _maker(engine: duckdb.DuckDBPyConnection) -> Declared:
+    """Return a function that makes temporary tables of public values."""
+
+    def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
+        types = {column: object if column in texts else np.int64 for column in columns}
+        _make_table(engine, name, {column: np.array(values, types[column]) for column, values in columns.items()})
+        return name
+
+    return declared
 
 
 # ------------------------------------------------------------------------------------------------ rows to group numbers
@@ -260,6 +275,30 @@ def _count_people(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: s
 
     The number of passes changes nothing but the time: a choice depends on one person's rows.
     """
+
+    def add(counts: IntArray, part: str, whole: bool) -> None:
+        distinct = part if whole else f"SELECT DISTINCT * FROM ({part}) AS part"
+        add_chosen(counts, counting, choose(engine, counting, distinct))
+
+    return _in_passes(counting, rows, add)
+
+
+def _count_events(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str) -> IntArray:
+    """Count the rows of people by ``engines.events``; equal rows of a person are several events and stay apart."""
+
+    def hashed(text: str) -> str:
+        return DUCKDB.bounding_hash(text, counting.key)
+
+    def add(counts: IntArray, part: str, whole: bool) -> None:
+        numbered = f"SELECT unit, {number_sql(counting)} AS v FROM ({part}) AS located"
+        cells = engine.execute(events_sql(counting, numbered, hashed, "VARCHAR")).fetchnumpy().values()
+        add_rows(counts, counting, *(np.asarray(column, dtype=np.int64) for column in cells))
+
+    return _in_passes(counting, rows, add)
+
+
+def _in_passes(counting: Counting, rows: str, add: Callable[[IntArray, str, bool], None]) -> IntArray:
+    """Return the counts that ``add`` adds up: of all people at once, or of a part of them at a time."""
     import duckdb
 
     passes = 1
@@ -267,8 +306,8 @@ def _count_people(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: s
         counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
         try:
             for number in range(passes):
-                part = f"SELECT DISTINCT * FROM ({rows}) AS everyone WHERE hash(unit) % {passes} = {number}"
-                add_chosen(counts, counting, choose(engine, counting, part if passes > 1 else rows))
+                part = f"SELECT * FROM ({rows}) AS everyone WHERE hash(unit) % {passes} = {number}"
+                add(counts, part if passes > 1 else rows, passes == 1)
             return counts
         except duckdb.OutOfMemoryException:
             if passes == _MAX_PASSES:

@@ -16,8 +16,10 @@ from ..base import ROW, Counting, DiscoveredGroups, Discovering
 from ..bounding import Chosen, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
 from ..counted_cells import counts_of_cells
 from ..discovery import discovered_groups, groups_sql
+from ..events import events_sql
 from ..grouping import rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
+from ..relations.lookup import looked_up
 from .dialect import SPARK
 from .plans import examine
 
@@ -63,19 +65,25 @@ def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> Data
         return name
 
     rows.createOrReplaceTempView(_ROWS)
+    table, kinds = looked_up(counting, _ROWS, kinds, SPARK, declared)
     if isinstance(counting, Discovering):
-        sql = groups_sql(counting, _ROWS, kinds, SPARK, declared, lambda text: SPARK.bounding_hash(text, counting.key))
+        sql = groups_sql(counting, table, kinds, SPARK, declared, lambda text: SPARK.bounding_hash(text, counting.key))
     elif counting.unit == ROW:
-        sql = rows_by_group(counting, _ROWS, kinds, SPARK, declared)
+        sql = rows_by_group(counting, table, kinds, SPARK, declared)
     else:
-        people = rows_of_people(counting, _ROWS, kinds, SPARK, declared)
-        sql = _sets(counting, people) if fits_in_a_word(counting) else _ranked(counting, people)
+        people = rows_of_people(counting, table, kinds, SPARK, declared)
+        choose = _events if counting.max_rows is not None else _sets if fits_in_a_word(counting) else _ranked
+        sql = choose(counting, people)
     made = session.sql(sql)
     examine(made)
     return made
 
 
 # ------------------------------------------------------------------------------------------------ people are the units
+
+
+def _events(counting: Counting, rows: str) -> str:
+    return events_sql(counting, rows, lambda text: SPARK.bounding_hash(text, counting.key), "STRING")
 
 
 def _sets(counting: Counting, rows: str) -> str:

@@ -20,15 +20,19 @@ from ...errors import InvalidInput
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
 from ...questions.groups import Groups
+from ...questions.joins.lookups import Lookup
 from ...questions.question import QuantileRequest, read_question
+from ...questions.resolve.bind import refuse_looked_up_unit, with_lookups
 from ...report import Json, Report, Result, stamped
 from ...sources.encodings import ENCODINGS, UTF8
 from ...unit import read_unit_name
+from ...wording import noun
 from ..levels.quantiles import read_share
 from ..noise.accuracy import Expected, read_level
-from ..protection import Protection
+from ..protection import Protection, read_max_rows
 from ..tables.kinds import table_from_json
 from ..tables.table import TablePlan
+from .caps import CapError
 from .report import odds_in_words, plan_report, several_units_in_words
 
 #: The public request of a release, as JSON.
@@ -65,6 +69,8 @@ class Plan(Result):
         For each table, the column and the share of each quantile to find in its counts. They cost nothing.
     publication
         The curator's title, publisher, source and contact, which change no answer and no key.
+    other_caps
+        The error, or the cost, with other numbers for ``max_rows``; the request does not contain them.
 
     Examples
     --------
@@ -87,6 +93,7 @@ class Plan(Result):
     encoding: str = UTF8
     quantiles: tuple[tuple[QuantileRequest, ...], ...] = ()
     publication: Publication = field(default_factory=Publication)
+    other_caps: tuple[CapError, ...] = field(default=(), compare=False)
 
     @property
     def cells(self) -> int:
@@ -116,6 +123,7 @@ class Plan(Result):
             **({} if self.protection.unit_name is None else {"unit_name": self.protection.unit_name}),
             "relation": self.protection.relation,
             "max_groups": self.protection.max_groups,
+            **({} if self.protection.max_rows is None else {"max_rows": self.protection.max_rows}),
             "epsilon": str(self.cost.epsilon),
             "delta": str(self.cost.delta),
             "level": str(self.level),
@@ -132,6 +140,30 @@ class Plan(Result):
     def quantiles_of(self, table: int) -> tuple[QuantileRequest, ...]:
         """Return the column and the share of each quantile of a table."""
         return self.quantiles[table] if self.quantiles else ()
+
+    @property
+    def lookups(self) -> tuple[Lookup, ...]:
+        """The look-ups in public files, one for each file."""
+        every = (one for table in self.tables for one in table.question.lookups)
+        return tuple({one.join.table: one for one in every if one.join is not None}.values())
+
+    def with_lookups(self, contents: Sequence[bytes]) -> Plan:
+        """Return the plan with the files of its look-ups, in the order of :attr:`lookups`, read again."""
+        by_name = {one.file_name: content for one, content in zip(self.lookups, contents, strict=True)}
+        tables = [
+            replace(
+                table,
+                question=replace(
+                    table.question,
+                    lookups=tuple(
+                        one if one.join is None else one.with_file(by_name[one.file_name])
+                        for one in table.question.lookups
+                    ),
+                ),
+            )
+            for table in self.tables
+        ]
+        return replace(self, tables=tuple(tables))
 
     @cached_property
     def canonical(self) -> Plan:
@@ -169,6 +201,7 @@ class Plan(Result):
         about = [*self.lead.bound_sentences(self.protection, groups, len(self.tables))]
         about += dict.fromkeys(one for table in self.tables for one in table.group_sentences(self.protection))
         about += dict.fromkeys(one for table in self.tables for one in table.total_sentences(self.protection))
+        about += dict.fromkeys(one for table in self.tables for one in table.lookup_sentences())
         return (*about, self.sensitivity_text, *odds)
 
     @cached_property
@@ -184,6 +217,13 @@ class Plan(Result):
         total = sum(table.sensitivity for table in self.tables)
         if total == 1:
             return f"One {who} changes at most one count, by one."
+        if (rows := self.protection.max_rows) is not None and all(table.measured_levels == 0 for table in self.tables):
+            moved = [table.moved_cells for table in self.tables]
+            cells = f"{' + '.join(map(str, moved))} = {sum(moved)}" if len(moved) > 1 else f"{moved[0]}"
+            return (
+                f"One {who} changes at most {cells} {noun(sum(moved), 'count')}, each by at most {rows}; epsilon is "
+                "the total for all of them."
+            )
         if not all(change.by_one for table in self.tables for _, change in table.changes):
             return f"One {who} changes all counts together by at most {total}; epsilon is the total for all of them."
         cells = f"{many} = {total}" if len(self.tables) > 1 else f"{total}"
@@ -224,6 +264,11 @@ class Plan(Result):
             "guarantee": list(self.guarantee),
             "notes": list(self.notes),
         }
+        if self.other_caps:
+            content["other_caps"] = [
+                {"max_rows": one.max_rows, "half_width": one.half_width, "epsilon": str(one.epsilon)}
+                for one in self.other_caps
+            ]
         return stamped("plan", 2, content)
 
 
@@ -255,8 +300,9 @@ def _plan_from_request(request: Request) -> Plan:
         raise InvalidInput("the names in this request are not texts.", argument="request")
     name = request.get("unit_name")
     protection = Protection(
-        request["unit"], request["relation"], request["max_groups"], None if name is None else read_unit_name(name)
-    )
+        request["unit"], request["relation"], request["max_groups"], None if name is None else read_unit_name(name),
+        read_max_rows(request["max_rows"]) if "max_rows" in request else None,
+    )  # fmt: skip
     tables = []
     for entry in request["tables"]:
         question = read_question(entry["question"], unit=protection.unit)
@@ -264,6 +310,8 @@ def _plan_from_request(request: Request) -> Plan:
             raise InvalidInput(
                 "a question of this request is not written in its normal form; it was changed.", argument="request"
             )
+        question = with_lookups(question, entry.get("lookups", {}))
+        refuse_looked_up_unit(question, protection.unit)
         groups = Groups.from_json(entry["groups"])
         tables.append(table_from_json(entry, question, groups, protection))
         if tables[-1].stands_alone and len(request["tables"]) > 1:
@@ -290,6 +338,7 @@ def _read_quantiles(
     for table, requests in zip(plan.tables, quantiles, strict=True):
         numeric = {name for name, kind in zip(table.groups.columns, table.groups.kinds, strict=True) if kind != "text"}
         complete = not table.stands_alone and table.suppress_below is None
+        complete = complete and plan.protection.max_rows is None
         if any(column not in numeric for column, _ in requests) or (requests and not complete):
             raise InvalidInput("this request has a quantile of a column without one.", argument="request")
     return quantiles

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Unpack
@@ -14,14 +15,19 @@ from ...engines.sources import Data, Source, open_source
 from ...errors import InvalidInput, InWords, arg
 from ...exact.rationals import text_up
 from ...ledger.budget import Cost, read_name
-from ...questions.question import Question, expand_view, find_column, read_question, read_view
+from ...questions.joins.lookups import PublicTable
+from ...questions.question import Question, find_column, read_question
 from ...questions.readings import reading_notes
+from ...questions.resolve.bind import refuse_looked_up_unit
+from ...questions.resolve.views import expand_view, read_view
 from ...unit import Unit
 from ..protection import Protection
 from ..tables.discovery import refuse_misfits
 from ..tables.draft import Draft
 from ..tables.kinds import draft_of
+from ..tables.table import TablePlan
 from .banding import banded_notes, declare_bands
+from .caps import CapError, errors_of_caps, refuse_with_rows
 from .declaring import blank_notes, contribution_bound, declare_groups, declared_sizes, refuse_unmatchable_values
 from .noise_request import NoiseRequest
 from .plan import Plan
@@ -70,6 +76,7 @@ def plan_request(
     data: Data,
     questions: Sequence[Question] = (),
     declaring: Callable[[str], str] | None = None,
+    public: Mapping[str, PublicTable] | None = None,
 ) -> Plan:
     """Plan a request for this data.
 
@@ -81,13 +88,17 @@ def plan_request(
         Those of the request, if the caller has read them already.
     declaring
         The advice on how to declare a column that is not declared; by default ``domain=``.
+    public
+        The declared look-ups, by name.
     """
     refuse_misfits(request)
     source = _existing_source(data, request.dataset)
     parsed = list(questions) or read_questions(request)
+    refuse_with_rows(request, parsed)
     request = request_for_quantiles(request, parsed)
     drafts = [draft_of(request, question) for question in parsed]
     for draft in drafts:
+        draft.look_up(public or {}, source)
         if source is not None:
             draft.bind(source)
     for draft in drafts:
@@ -97,24 +108,34 @@ def plan_request(
         draft.refuse_misfits()
     unit = _expand(drafts, request.unit, source)
     for draft in drafts:
+        refuse_looked_up_unit(draft.base, unit)
+    for draft in drafts:
         draft.inspect_columns(source)
     declare_bands(drafts, request.bands)
     refuse_without_bands(drafts, request.domain)
     declare_groups(drafts, request, declaring)
     most = contribution_bound(request.max_groups, Unit(unit, request.unit_name), drafts)
-    protection = Protection(unit, request.relation, most, request.unit_name)
+    protection = Protection(unit, request.relation, most, request.unit_name, request.max_rows)
     notes = _notes(request, drafts, protection, source)
     if sum(draft.declared_cells for draft in drafts) > MAX_CELLS:
         raise InvalidInput(f"that is more than {MAX_CELLS:,} cells.", "Declare fewer groups.")
     sizes = declared_sizes(request.sizes, drafts)
     for draft, share in zip(drafts, request.shares, strict=True):
         draft.share = share
-        draft.measure(protection, sizes)
     for draft in drafts:
         draft.counting(protection)  # refuses a question that the source cannot count, before anything is spent
     noise = NoiseRequest(request, sizes)
-    tables = drafts[0].tables(drafts, protection, noise)
-    cost = tables[0].price(tables, protection, *noise.stated_cost(tables))
+
+    def priced(protection: Protection) -> tuple[Sequence[TablePlan], Cost]:
+        for draft in drafts:
+            draft.measure(protection, sizes)
+        tables = drafts[0].tables(drafts, protection, noise)
+        return tables, tables[0].price(tables, protection, *noise.stated_cost(tables))
+
+    tables, cost = priced(protection)
+    caps: tuple[CapError, ...] = ()
+    if (rows := protection.max_rows) is not None:
+        caps = errors_of_caps(rows, request.level, lambda cap: priced(replace(protection, max_rows=cap)))
     notes += noise.overpayment_note(tables, cost)
     notes += _unusual_request_notes(drafts, unit, cost)
     refuse_unnamed_selection(data, request.edition)
@@ -123,6 +144,7 @@ def plan_request(
         protection, tuple(tables), cost, request.level, request.edition, tuple(dict.fromkeys(notes)),
         quantiles=tuple(map(quantiles_of, drafts)),
         publication=Publication(request.title, request.publisher, request.source, request.contact),
+        other_caps=caps,
     )  # fmt: skip
 
 
@@ -154,8 +176,9 @@ def _notes(
         notes += banded_notes(draft)
     refuse_unmatchable_values(drafts)
     bases = [draft.base for draft in drafts]
-    notes += [note for base in bases for note in reading_notes(base, source.table(base.table))]
-    return notes + [note for base in bases for note in source.column_notes(base.table, sorted(base.columns))]
+    kinds = [{**source.table(base.table), **base.looked_up} for base in bases]
+    notes += [note for base, each in zip(bases, kinds, strict=True) for note in reading_notes(base, each)]
+    return notes + [note for base in bases for note in source.column_notes(base.table, sorted(base.stored_columns))]
 
 
 #: The delta above which a plan warns: a mechanism may reveal everything with this probability.
@@ -238,7 +261,7 @@ def _base(question: Question, unit: str, source: Source) -> tuple[Question, str]
     for _ in range(_MAX_VIEW_DEPTH):
         definition = source.view(question.table)
         if definition is None:
-            for name in sorted(question.columns):
+            for name in sorted(question.stored_columns):
                 source.check_column(question.table, name)
             if column != ROW:
                 source.check_unit(question.table, column)

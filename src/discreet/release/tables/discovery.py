@@ -216,6 +216,7 @@ def refuse_misfits(request: ReleaseRequest) -> None:
         "sizes": "gives the sizes of groups that are not known", "bound": "is for mechanisms that are tables",
         "error": "has no epsilon, which the threshold follows from",
         "suppress_below": "withholds counts, as the threshold does already",
+        "max_rows": "counts rows, and a group is named by the number of its people",
         "properties": "asks for a design", "loss": "asks for a design",
         "bands": "cuts numbers into declared bands", "totals": "adds up groups, of which some are withheld",
     }  # fmt: skip
@@ -298,7 +299,7 @@ def _label_kind(question: Question, place: int, source: Source | None) -> str:
     if source is None:
         return "text"
     column = question.by[place]
-    stored = source.table(question.table)[column]
+    stored = {**source.table(question.table), **question.looked_up}[column]
     if stored not in _LABEL_KINDS:
         what = "numbers with decimals" if stored == "number" else "values without one text that all engines share"
         raise InvalidInput(
