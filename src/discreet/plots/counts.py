@@ -196,7 +196,7 @@ def _datum(cell: Mapping[str, Any], layout: _Layout, names: Mapping[str, Mapping
     return datum | {"mark": _STATUS_MARKS.get(status, "?"), "zero": 0}
 
 
-def _panel_title(cell: Mapping[str, Any], panels: Sequence[str], names: Mapping[str, Mapping[Any, str]]) -> str:
+def _panel_title(cell: Mapping[str, object], panels: Sequence[str], names: Mapping[str, Mapping[object, str]]) -> str:
     """Return the values of a panel, with their columns if there are several."""
     if len(panels) == 1:
         return names[panels[0]][cell[panels[0]]]

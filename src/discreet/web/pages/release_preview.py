@@ -60,8 +60,8 @@ def _quantiles_in_words(requests: Sequence[QuantileRequest]) -> list[str]:
     for column, share in requests:
         shares.setdefault(column, []).append(share)
     return [
-        f"{'median' if found == [Fraction(1, 2)] else 'quantiles'} of {label(column, 40)}"
-        for column, found in shares.items()
+        f"{'median' if column_shares == [Fraction(1, 2)] else 'quantiles'} of {label(column, 40)}"
+        for column, column_shares in shares.items()
     ]
 
 
