@@ -47,6 +47,7 @@ NAMES = {
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
     *("plan_release", "Plan", "release_counts", "Release", "ReleaseRequest", "Ledger", "verify_bundle", "BundleReport"),
     *("explain_bundle", "BundleGuarantee", "export_editions", "crosstab", "CrossTable"),
+    *("plan_budget", "BudgetPlan"),
     *(
         "Dataset",
         "open_bundle",

@@ -90,6 +90,9 @@ def release(
     write: Annotated[
         Path | None, typer.Option(help="With --plan: write the request to a file that can be reviewed and run: .toml.")
     ] = None,
+    because: Annotated[
+        str | None, typer.Option(help="The reason, which the ledger keeps with your user name; never published.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Release from a dataset without confirmation.")] = False,
     page: Page = None,
     json: Json = False,
@@ -118,7 +121,7 @@ def release(
         with _file_field_names(questions):
             question_plan, out = _bound_plan(context, questions, declaration, file)
         if not plan:
-            release_with_dataset(question_plan, out, yes, json)
+            release_with_dataset(question_plan, out, yes, json, because)
             return
         refuse_unwritable(page, [".html"], "a page")
         verdict, ledger_option = show_plan_with_dataset(question_plan, out, page, json), ""
@@ -126,7 +129,7 @@ def release(
         with _file_field_names(questions):
             command = _command_line(context, questions, file)
         if not plan:
-            _release(questions, command, json)
+            _release(questions, command, json, because)
             return
         with _file_field_names(questions):
             pure_plan, table = command.plan()
@@ -206,7 +209,7 @@ def _questions(
     return [counting_sql(tables[0], columns)]
 
 
-def _release(questions: list[str], command: _Command, json: bool) -> None:
+def _release(questions: list[str], command: _Command, json: bool, because: str | None) -> None:
     """Make the release, and print the remaining budget."""
     from ..addresses import read_address
     from ..engines.sources import open_source
@@ -222,7 +225,7 @@ def _release(questions: list[str], command: _Command, json: bool) -> None:
         plan, source = command.plan()
         source = open_source(command.data) if source is None else source  # raises the error for missing data
         paying_ledger = open_ledger(ledger, plan)
-        result = release_plan(plan, source, paying_ledger, out)
+        result = release_plan(plan, source, paying_ledger, out, because=because)
     say_release(result, source, command.data, paying_ledger, out, json)
 
 
