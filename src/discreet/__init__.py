@@ -70,6 +70,7 @@ _NAMES_BY_MODULE = {
     ".release.bundle.open": ("open_bundle",),
     ".release.outputs.editions_excel": ("export_editions",),
     ".release.explain": ("explain_bundle", "BundleGuarantee"),
+    ".release.simulate": ("simulate_release", "SimulatedRelease"),
     ".release.outputs.export": ("export",),
     ".release.editions.compare": ("compare_editions", "EditionComparison"),
     ".release.plan.request_file": ("open_request", "write_request", "RequestFile"),
@@ -119,7 +120,8 @@ __all__ = [
     # releasing counts of a table
     "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     "Dataset", "open_request", "write_request", "RequestFile", "open_bundle", "export",
-    "explain_bundle", "BundleGuarantee", "crosstab", "CrossTable",
+    "explain_bundle", "BundleGuarantee", "simulate_release", "SimulatedRelease",
+    "crosstab", "CrossTable",
     "plan_budget", "BudgetPlan",
     "compare_editions", "EditionComparison", "export_editions",
     # collecting

@@ -174,6 +174,8 @@ class Report:
         In reading order.
     notes
         Further remarks for the reader.
+    watermark
+        A word across every page, if the content is not what it looks like.
     """
 
     title: str
@@ -181,6 +183,7 @@ class Report:
     facts: tuple[Fact, ...] = ()
     sections: tuple[Section, ...] = ()
     notes: tuple[str, ...] = ()
+    watermark: str = ""
 
     def text(self, width: int = 100, most: int = 40) -> str:
         """Return the report for a terminal of some width, with at most ``most`` rows of each table."""

@@ -23,7 +23,8 @@ from discreet.engines.base import Counting
 from discreet.engines.sources import Source, open_source
 from discreet.errors import DiscreetError, InvalidInput, SourceFailed, UnreadableFile
 from discreet.questions.groups import TOTAL, Groups
-from discreet.questions.question import expand_view, read_question
+from discreet.questions.question import read_question
+from discreet.questions.resolve.views import expand_view
 from discreet.sources import csv_files
 from discreet.sources.files import open_files
 from support.file_questions import KEY, by_site, counts, csv_source

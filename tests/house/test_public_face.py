@@ -46,7 +46,8 @@ NAMES = {
     *("design", "design_each", "choose", "Choice", "requirements"),
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
     *("plan_release", "Plan", "release_counts", "Release", "ReleaseRequest", "Ledger", "verify_bundle", "BundleReport"),
-    *("explain_bundle", "BundleGuarantee", "export_editions", "crosstab", "CrossTable"),
+    *("explain_bundle", "BundleGuarantee", "export_editions", "simulate_release", "SimulatedRelease"),
+    *("crosstab", "CrossTable"),
     *("plan_budget", "BudgetPlan"),
     *(
         "Dataset",

@@ -146,6 +146,10 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "designed p-table": ("p-table-design", lambda folder: DesignedTable(dc.design_ptable(1.5, 3, stay=0.5, keys=256))),
     "noisy p-table": ("p-table-design", lambda folder: DesignedTable(dc.design_ptable("0.5", 2, variance=3, keys=64))),
     "plan": ("plan", lambda folder: dc.plan_release(SQL, data=VISITS, **ASKED)),
+    "simulated release": (
+        "simulated-release",
+        lambda folder: dc.simulate_release(dc.plan_release(SQL, data=VISITS, **ASKED)),
+    ),
     "release": ("counts", _release),
     "cross table": ("cross-table", _crossed),
     "bundle": ("bundle-report", _bundle),

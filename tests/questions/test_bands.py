@@ -217,7 +217,7 @@ def test_bands_in_sql_are_the_same_bands(
         ("CASE WHEN age < 18 THEN 'a' WHEN age < 30 THEN 'b' WHEN age < 40 THEN 'a' END", "one text"),
         ("CASE WHEN age < 18 THEN 1 END", "not a text"), ("CASE WHEN age < size THEN 'a' END", "two columns"),
         ("CASE WHEN age < 18 AND size < 5 THEN 'a' END", "not bands"),
-        ("CASE WHEN sex = 'f' THEN 'a' END", "together"), ("CASE age WHEN 1 THEN 'a' END", "by a column"),
+        ("CASE WHEN sex = 'f' THEN 'a' END", "END AS region"), ("CASE age WHEN 1 THEN 'a' END", "END AS region"),
         ("CASE WHEN age <= 17.5 THEN 'a' END", "mixes fractions"), ("CASE WHEN age IS NULL THEN 'a' END", "not bands"),
     ],
 )  # fmt: skip

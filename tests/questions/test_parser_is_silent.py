@@ -9,7 +9,8 @@ import sqlglot
 
 from discreet.engines.postgres.views import view_sql
 from discreet.errors import InvalidInput
-from discreet.questions.question import read_question, read_view
+from discreet.questions.question import read_question
+from discreet.questions.resolve.views import read_view
 from support.refusals import refused
 
 #: Texts that the parser remarks on while it reads, or while it writes them in DuckDB's words.

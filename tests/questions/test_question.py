@@ -15,7 +15,8 @@ from sqlglot.dialects.duckdb import DuckDB
 
 from discreet.errors import InvalidInput
 from discreet.questions.expressions import name_text
-from discreet.questions.question import Question, expand_view, find_column, read_question, read_view
+from discreet.questions.question import Question, find_column, read_question
+from discreet.questions.resolve.views import expand_view, read_view
 from support.grids import every_case
 from support.refusals import refused
 
@@ -131,12 +132,11 @@ def test_where_can_make_conditions_exclusive():
 
 
 REFUSED = {
-    "SELECT COUNT(*) FROM a, b": "joins",
-    "SELECT COUNT(*) FROM a JOIN b USING (x)": "joins",
-    "SELECT COUNT(*) FROM a CROSS JOIN b": "joins",
+    "SELECT COUNT(*) FROM a, b": "without a condition",
+    "SELECT COUNT(*) FROM a CROSS JOIN b": "CROSS JOIN",
     "SELECT COUNT(*) FROM (a JOIN b USING (x))": "subquery",
-    "SELECT COUNT(*) FROM a POSITIONAL JOIN b": "joins",
-    "SELECT COUNT(*) FROM a, LATERAL (SELECT 1)": "joins",
+    "SELECT COUNT(*) FROM a POSITIONAL JOIN b": "POSITIONAL JOIN",
+    "SELECT COUNT(*) FROM a, LATERAL (SELECT 1)": "table's name",
     "SELECT COUNT(*) FROM (SELECT * FROM t)": "subquery",
     "SELECT COUNT(*) FROM (VALUES (1))": "not a table",
     "SELECT COUNT(*) FROM VALUES (1)": "not a table",

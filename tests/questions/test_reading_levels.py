@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from discreet.errors import InvalidInput
 from discreet.questions.levels import MAX_LEVELS, grouping_number, is_chain, levels_text, order_levels, with_totals
-from discreet.questions.question import expand_view, read_question
+from discreet.questions.question import read_question
+from discreet.questions.resolve.views import expand_view
 from support.grids import every_case
 from support.refusals import refused
 

@@ -7,7 +7,7 @@ import html
 import re
 import time
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -180,10 +180,11 @@ class QuietPages:
         word = re.findall(r'name="discreet-word" content="([^"]+)"', self.look("/"))[0]
         self._headers |= {"X-Discreet-Session": word, "Content-Type": "application/x-www-form-urlencoded"}
 
-    def ask(self, path: str, fields: Mapping[str, str] | None = None) -> Answer:
+    def ask(self, path: str, fields: Mapping[str, str] | Sequence[tuple[str, str]] | None = None) -> Answer:
         """Ask for a page; with fields, send a form."""
         path, _, query = path.partition("?")
-        method, body = ("GET", b"") if fields is None else ("POST", urllib.parse.urlencode(list(fields.items())))
+        pairs = list(fields.items()) if isinstance(fields, Mapping) else fields
+        method, body = ("GET", b"") if pairs is None else ("POST", urllib.parse.urlencode(pairs))
         return ask_site(
             self._site, method, path, body.encode() if isinstance(body, str) else body, self._headers, query
         )
@@ -192,7 +193,7 @@ class QuietPages:
         """Return a page as text."""
         return self.ask(path).body.decode()
 
-    def post(self, path: str, fields: Mapping[str, str]) -> str:
+    def post(self, path: str, fields: Mapping[str, str] | Sequence[tuple[str, str]]) -> str:
         """Return the piece that answers a form, as text."""
         return html.unescape(self.ask(path, fields).body.decode())
 

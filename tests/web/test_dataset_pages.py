@@ -83,6 +83,16 @@ def lines(plan: str, kind: str) -> str:
     return html.unescape(re.findall(rf'<code id="{kind}">\n?(.*?)</code>', plan, re.DOTALL)[0])
 
 
+def column_of(form: str, name: str) -> str:
+    """Return the part of the form that declares the groups of a column."""
+    return re.findall(f'<div class="column"><input[^>]*value="{name}".*?</div></div>', form, re.DOTALL)[0]
+
+
+def typed(column: str) -> list[str]:
+    """Return the lines in the text area of a column."""
+    return html.unescape(re.findall("<textarea[^>]*>\n(.*?)</textarea>", column, re.DOTALL)[0]).splitlines()
+
+
 # ------------------------------------------------------------------------------------------------ the form
 
 
@@ -92,11 +102,9 @@ def test_what_is_declared_is_fixed_or_offered_with_its_groups(pages: QuietPages)
     assert "one patient" in form and "Groups per patient" in form
     assert not re.search(r'<select id="(unit|ledger)"', form)
     assert "epsilon 10 is left" in form and "visits.ledger" in form
-    site, age, smokes = (
-        re.findall(f'name="how:{name}".*?</div>', form, re.DOTALL)[0] for name in ("site", "age", "smokes")
-    )
-    assert 'value="declared"' in site and 'value="1..3"' in site
-    assert 'value="declared"' in age and 'value="20,30,45,70"' in age
+    site, age, smokes = (column_of(form, name) for name in ("site", "age", "smokes"))
+    assert 'value="declared"' in site and typed(site) == ["1..3"]
+    assert 'value="declared"' in age and typed(age) == ["20,30,45,70"]
     assert 'value="declared"' not in smokes and 'name="how:person"' not in form
 
 

@@ -87,6 +87,14 @@ def release(
             "--plan", help="Show cells, noise and cost, and what --ledger would decide; read no row, spend nothing."
         ),
     ] = False,
+    simulate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|FILE.csv",
+            help="Show the table for made-up counts: how many there are in all, or a CSV file with the group columns "
+            "and size. Reads no row, spends nothing.",
+        ),
+    ] = None,
     write: Annotated[
         Path | None, typer.Option(help="With --plan: write the request to a file that can be reviewed and run: .toml.")
     ] = None,
@@ -107,9 +115,15 @@ def release(
     """
     from ..errors import InvalidInput
 
-    if page is not None and not plan:
+    if simulate is not None and plan:
         raise InvalidInput(
-            "--page goes with --plan.", "The page of a release is index.html in the folder of -o.", argument="page"
+            "--plan shows the plan, and --simulate a table.", f"Leave {arg('simulate')} out.", argument="simulate"
+        )
+    if page is not None and not plan and simulate is None:
+        raise InvalidInput(
+            "--page goes with --plan or --simulate.",
+            "The page of a release is index.html in the folder of -o.",
+            argument="page",
         )
     if write is not None and not plan:
         raise InvalidInput("--write goes with --plan.", "Look at the plan before it is run.", argument="write")
@@ -120,6 +134,9 @@ def release(
     if declaration is not None:
         with _file_field_names(questions):
             question_plan, out = _bound_plan(context, questions, declaration, file)
+        if simulate is not None:
+            _simulate(question_plan.plan, simulate, page, json)
+            return
         if not plan:
             release_with_dataset(question_plan, out, yes, json, because)
             return
@@ -128,6 +145,10 @@ def release(
     else:
         with _file_field_names(questions):
             command = _command_line(context, questions, file)
+        if simulate is not None:
+            with _file_field_names(questions):
+                _simulate(command.plan()[0], simulate, page, json)
+            return
         if not plan:
             _release(questions, command, json, because)
             return
@@ -227,6 +248,29 @@ def _release(questions: list[str], command: _Command, json: bool, because: str |
         paying_ledger = open_ledger(ledger, plan)
         result = release_plan(plan, source, paying_ledger, out, because=because)
     say_release(result, source, command.data, paying_ledger, out, json)
+
+
+def _simulate(plan: Plan, sizes: str, page: Path | None, json: bool) -> None:
+    """Show the table of a plan for made-up counts."""
+    from ..errors import InvalidInput
+    from ..release.simulate import simulate_release
+
+    def write(mention: Mention) -> str:
+        return _as_option(mention._replace(name="simulate") if mention.name == "sizes" else mention)
+
+    refuse_unwritable(page, [".html"], "a page")
+    try:
+        simulated = simulate_release(plan, int(sizes) if sizes.isdecimal() and sizes.isascii() else sizes)
+    except InvalidInput as problem:
+        raise type(problem)(problem.written(write), argument="simulate") from None
+    if page is not None:
+        simulated.report().save(page)
+    if json:
+        print_json(simulated.to_json())
+    else:
+        say(simulated.describe())
+        if page is not None:
+            say(f"written to {page}")
 
 
 def _request_file(context: typer.Context, questions: list[str]) -> RequestFile | None:

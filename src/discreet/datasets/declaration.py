@@ -26,6 +26,7 @@ from ..unit import read_unit_name
 from ..wording import in_sql, listed, nearest
 from .columns import DeclaredColumn
 from .locations import relative_location, resolve_location
+from .lookups import DeclaredLookup
 from .publication import LABELS, Publication, read_publication_text
 from .toml_values import toml_key, toml_value
 
@@ -90,6 +91,21 @@ def _tables(value: object, key: str) -> dict[str, DeclaredTable]:
     return tables
 
 
+def read_lookups(value: object, key: str) -> dict[str, DeclaredLookup]:
+    """Read the look-ups of a declaration, each a mapping with ``data`` and ``key``."""
+    if not isinstance(value, Mapping) or not all(isinstance(one, Mapping) for one in value.values()):
+        raise InvalidInput(
+            "the look-ups cannot be read.",
+            'Write each as: [lookups.regions], and below it data = "regions.csv" and key = "county".',
+            argument=key,
+        )
+    lookups = {
+        str(name): DeclaredLookup(**_read_keys(one, _LOOKUP_KEYS, ("data", "key"))) for name, one in value.items()
+    }
+    _refuse_alike(lookups, key)
+    return lookups
+
+
 def _columns(value: object, key: str) -> dict[str, DeclaredColumn]:
     if not isinstance(value, Mapping):
         raise WrongType.must_be(key, "a table of TOML, [columns]", InWords(f"a {type(value).__name__}"))
@@ -112,11 +128,16 @@ _KEYS: dict[str, Callable[[object, str], Any]] = {
     **dict.fromkeys(LABELS, read_publication_text),
     "ledger": _text,
     "tables": _tables,
+    "lookups": read_lookups,
     "columns": _columns,
 }
 
 #: Keys of a table -> how each is read.
 _TABLE_KEYS: dict[str, Callable[[object, str], Any]] = {"data": _text, "unit": _text, "encoding": _encoding}
+
+
+#: Keys of a look-up -> how each is read.
+_LOOKUP_KEYS: dict[str, Callable[[object, str], str]] = {"data": _text, "key": _text}
 
 
 def _read_keys(
@@ -155,6 +176,8 @@ class Declaration(Result):
         The noun for the unit in texts; None for the name of its column.
     publication
         The title, publisher, source and contact of every release from it, unless the request has its own.
+    lookups
+        The public look-ups by name: the file and the key of each.
 
     Examples
     --------
@@ -171,6 +194,12 @@ class Declaration(Result):
     path: Path | None = None
     unit_name: str | None = None
     publication: Publication = field(default_factory=Publication)
+    lookups: Mapping[str, DeclaredLookup] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.lookups:
+            if self.find_table(name) is not None:
+                raise InvalidInput(f"{name!r} is a table and a look-up.", "Give one another name.", argument="lookups")
 
     @classmethod
     def open(cls, path: str | Path) -> Declaration:
@@ -229,6 +258,10 @@ class Declaration(Result):
         """Return the address of a table's data, relative to the working folder."""
         return resolve_location(self.tables[table].data, "data", self.folder, _WHAT)
 
+    def lookup_address(self, name: str) -> str:
+        """Return the address of a look-up, relative to the working folder."""
+        return resolve_location(self.lookups[name].data, "data", self.folder, _WHAT)
+
     def encoding_of(self, table: str, data: str | None = None) -> str | None:
         """Return the declared encoding of a table's CSV file; None if none is declared.
 
@@ -262,6 +295,8 @@ class Declaration(Result):
         if self.ledger is not None:
             content["ledger"] = self.ledger
         content["tables"] = {name: table.to_json() for name, table in self.tables.items()}
+        if self.lookups:
+            content["lookups"] = {name: lookup.to_json() for name, lookup in self.lookups.items()}
         content["columns"] = {name: column.to_toml() for name, column in self.columns.items()}
         return content
 
@@ -281,6 +316,9 @@ class Declaration(Result):
                 lines.append(f"unit = {toml_value(table.unit)}")
             if table.encoding is not None:
                 lines.append(f"encoding = {toml_value(table.encoding)}")
+        for name, lookup in self.lookups.items():
+            lines += ["", f"[lookups.{toml_key(name)}]"]
+            lines += [f"{key} = {toml_value(value)}" for key, value in lookup.to_json().items()]
         lines += ["", "# Public values of columns, never taken from the data.", "[columns]"]
         lines += [f"{toml_key(name)} = {toml_value(column.to_toml())}" for name, column in self.columns.items()]
         if undeclared:
@@ -308,7 +346,11 @@ class Declaration(Result):
             None if self.ledger_address is None else relative_location(self.ledger_address, "ledger", folder, _WHAT)
         )
         columns = {name: column.moved_to(self.folder, folder) for name, column in self.columns.items()}
-        return replace(self, tables=tables, columns=columns, ledger=ledger, path=file)
+        lookups = {
+            name: replace(lookup, data=relative_location(self.lookup_address(name), "data", folder, _WHAT))
+            for name, lookup in self.lookups.items()
+        }
+        return replace(self, tables=tables, columns=columns, ledger=ledger, path=file, lookups=lookups)
 
     def report(self) -> Report:
         """Report the declaration for people."""
@@ -320,6 +362,7 @@ class Declaration(Result):
             options = [f"{key} {value}" for key, value in table.to_json().items() if key != "data"]
             options_text = f" ({', '.join(options)})" if options else ""
             pairs.append(("table", f"{name}: {_address_text(table.data)}{options_text}"))
+        pairs += [("look-up", f"{name}: {one.data}, by {one.key}") for name, one in self.lookups.items()]
         pairs += [("column", f"{name}: {toml_value(column.to_toml())}") for name, column in self.columns.items()]
         if self.ledger is not None:
             pairs.append(("ledger", self.ledger))

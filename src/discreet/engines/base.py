@@ -79,6 +79,10 @@ class Counting:
     key: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
+        if self.question.joins:
+            raise InvalidInput(
+                f"{self.question.joins[0].table!r} is not a declared look-up.", "Ask the data set that declares it."
+            )
         if self.max_groups < 1:
             raise InvalidInput.must_be("max_groups", "at least 1", self.max_groups)
         most = MAX_COMBINATIONS // self.groups.size
@@ -100,8 +104,8 @@ class Counting:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are read."""
-        return sorted(self.question.columns | ({self.unit} - {ROW}))
+        """The stored columns that are read."""
+        return sorted(self.question.stored_columns | ({self.unit} - {ROW}))
 
 
 @dataclass(frozen=True)

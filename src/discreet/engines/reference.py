@@ -28,6 +28,7 @@ from ..questions.conditions import Condition
 from ..questions.domains import Rest
 from ..questions.expressions import INTEGERS, LARGEST_WHOLE, AndOr, Compare, Literal, Member, Missing, SqlTerm, Test
 from ..questions.groups import Groups
+from ..questions.question import Question
 from .base import HASH_DIGITS, ROW, Counting, Discovering
 from .case_mapping import map_case
 
@@ -67,7 +68,7 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
     counts = np.zeros((groups.size, len(question.aggregates)), dtype=np.int64)
     numbers = _group_numbers(counting)
     people: dict[str, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
+    for row in looked_up_rows(rows, question):
         unit = None if counting.unit == ROW else read_value(row[counting.unit], "VARCHAR")
         if counting.unit != ROW and unit is None:
             continue
@@ -102,7 +103,7 @@ def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[obje
     question, groups, conditions = counting.question, counting.groups, counting.conditions
     numbers = _group_numbers(counting)
     people: dict[str, dict[tuple[int, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for place, row in enumerate(rows):
+    for place, row in enumerate(looked_up_rows(rows, question)):
         unit = f"row {place}" if counting.unit == ROW else read_value(row[counting.unit], "VARCHAR")
         if unit is None or (question.where is not None and not holds(question.where, row)):
             continue
@@ -127,6 +128,21 @@ def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[obje
             for j, counted in enumerate(_counts_of_row(counting, best)):
                 so_far[j] += counted
     return {group: rows_by_group for group, rows_by_group in counts.items() if all(map(_is_publishable, group))}
+
+
+def looked_up_rows(rows: Iterable[Row], question: Question) -> Iterable[Row]:
+    """Yield the rows of a table with their looked-up columns; of an inner join, those with a key."""
+    for row in rows:
+        more: dict[str, Value] = {}
+        kept = True
+        for lookup in question.lookups:
+            value = _plain_value(row[lookup.column], lookup.reads)
+            kept = kept and (lookup.keys is None or value in lookup.keys)
+            for column in lookup.columns:
+                values = column.values or {}
+                more[column.name] = values.get(value, column.default)  # type: ignore[call-overload]
+        if kept:
+            yield {**row, **more}
 
 
 def _is_too_large(value: object) -> bool:

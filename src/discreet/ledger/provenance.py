@@ -18,6 +18,9 @@ _MAX_REASON = 500
 _MAX_TEXT = 1000
 
 
+_SEE = "See: discreet ledger verify."
+
+
 @dataclass(frozen=True)
 class Provenance:
     """Who asked a question, why, and where its bundle was to be written; None where the ledger does not say.
@@ -75,9 +78,9 @@ class Provenance:
         """Read what :meth:`to_json` wrote, and nothing else."""
         names = {one.name for one in fields(cls)}
         if not isinstance(content, Mapping) or not set(content) <= names:
-            raise InvalidInput("it states its provenance in another form.")
+            raise InvalidInput("it states its provenance in another form.", _SEE)
         if not all(isinstance(text, str) and text and text.isprintable() for text in content.values()):
-            raise InvalidInput("its provenance is not printable text.")
+            raise InvalidInput("its provenance is not printable text.", _SEE)
         return cls(**content)
 
 

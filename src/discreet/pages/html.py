@@ -61,7 +61,7 @@ def _content(report: Report, pictures: Sequence[str]) -> dict[str, Any]:
 
     # the drawing program escapes text, and an audit accepts only drawings
     drawings = [Markup(text) for text in pictures]
-    return {"report": report, "pictures": iter(drawings)}
+    return {"report": report, "pictures": iter(drawings), "watermark_style": _style("watermark.css")}
 
 
 def environment(*packages: str, bar_attribute: str = "style") -> Environment:
@@ -95,10 +95,10 @@ def _template(name: str) -> Template:
 
 
 @cache
-def _style() -> Markup:
+def _style(name: str = "style.css") -> Markup:
     from markupsafe import Markup
 
-    return Markup((files("discreet.pages") / "templates" / "style.css").read_text(encoding="utf-8"))
+    return Markup((files("discreet.pages") / "templates" / name).read_text(encoding="utf-8"))
 
 
 def _scoped(style: Markup) -> Markup:

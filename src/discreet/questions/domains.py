@@ -259,8 +259,12 @@ def _read_text(path: str | Path) -> str:
 
 def read_table(path: str | Path) -> tuple[list[str], list[Sequence[Value]], int]:
     """Return the heading of a CSV file, its columns and how many rows they have; NULL is None."""
-    text = _read_text(path)
-    delimiter = "\t" if str(path).lower().endswith(".tsv") else ","
+    return read_table_text(_read_text(path), str(path))
+
+
+def read_table_text(text: str, path: str) -> tuple[list[str], list[Sequence[Value]], int]:
+    """Return the same of the text of a CSV file; ``path`` is its name, for messages."""
+    delimiter = "\t" if path.lower().endswith(".tsv") else ","
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     texts: list[list[str]] = []
     try:

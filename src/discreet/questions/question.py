@@ -1,34 +1,39 @@
 """The question: what may be asked of a table, read from SQL.
 
 One table, WHERE, GROUP BY and counts, because that is what can be protected: each row belongs to one group and
-changes each count by at most one. Everything else is refused with the reason and what to write instead, before any
-data is touched. The SQL is parsed with sqlglot and rebuilt from parts that are understood; nothing of the text itself
-reaches an engine.
+changes each count by at most one. Public look-ups may give its rows further columns. Everything else is refused with
+the reason and what to write instead, before any data is touched. The SQL is parsed with sqlglot and rebuilt from parts
+that are understood; nothing of the text itself reaches an engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import arg
 from ..wording import first_of, nearest
-from .band_expressions import BAND_NODES, BandExpression, read_band_expression
-from .conditions import Condition, column_name, only, piece, refusal
+from .band_expressions import BAND_NODES, BandExpression
+from .conditions import Condition, column_name, only, refusal
 from .exclusion import most_together
 from .expressions import name_text
+from .joins.clauses import Join, read_owners, table_text
+from .joins.lookups import Lookup
 from .levels import Levels, levels_text, refuse_stray_grouping
 from .select import (
     count_condition,
     group_columns,
     is_quantile,
+    joins_of,
     judge_clauses,
     levels_of,
     not_a_question,
     only_statement,
+    read_expression,
+    read_named_expression,
     read_quantile_expression,
     table_of,
     too_deep,
@@ -66,7 +71,9 @@ class Question:
     it asks for besides its groups (:mod:`~.levels`); none if it asks for the groups alone. ``bands`` are those that
     the text has for columns of ``by``, and ``headings`` their names there; a plan takes both out of the question and
     keeps them with the groups (:attr:`plain`). ``quantiles`` are found in its counts: for each the place of its column
-    in ``by``, and the share.
+    in ``by``, and the share. ``joins`` are the joins of its text that are not bound yet, and ``owners`` the columns
+    that it qualifies with a table there; :mod:`~.resolve.bind` turns them into ``lookups``, to which the CASEs of its
+    text belong (:mod:`~.joins.lookups`).
 
     Examples
     --------
@@ -87,6 +94,9 @@ class Question:
     bands: tuple[BandExpression | None, ...] = ()
     headings: tuple[str, ...] = ()
     quantiles: tuple[tuple[int, Fraction], ...] = ()
+    joins: tuple[Join, ...] = ()
+    owners: tuple[tuple[str, str | None], ...] = field(default=(), compare=False)
+    lookups: tuple[Lookup, ...] = ()
 
     @property
     def plain(self) -> Question:
@@ -101,17 +111,30 @@ class Question:
             for place, count in enumerate(self.aggregates)
         ]
         groups = [name_text(column) for column in self.by]
+        cases = {one.name: one.text for one in self.lookups if one.join is None}
+        selected = [cases.get(column, group) for column, group in zip(self.by, groups, strict=True)]
         where = "" if self.where is None else f" WHERE {self.where.text}"
         grouping = levels_text(self.levels, groups) if self.levels else ", ".join(groups)
         group_by = f" GROUP BY {grouping}" if groups else ""
-        parts = self.table.split(".", 1) if self.qualified else [self.table]
-        return f"SELECT {', '.join([*groups, *counts])} FROM {'.'.join(map(name_text, parts))}{where}{group_by}"
+        joins = [*self.joins, *(one.join for one in self.lookups if one.join is not None)]
+        source = " ".join([table_text(self.table, self.qualified), *(join.text for join in joins)])
+        return f"SELECT {', '.join([*selected, *counts])} FROM {source}{where}{group_by}"
 
     @cached_property
     def columns(self) -> frozenset[str]:
         """All columns it looks at."""
         conditions = [self.where, *(count.condition for count in self.aggregates)]
         return frozenset(self.by).union(*(condition.columns for condition in conditions if condition is not None))
+
+    @cached_property
+    def looked_up(self) -> Mapping[str, str]:
+        """The columns that look-ups give to its rows, and the kind of each."""
+        return {column.name: column.kind for lookup in self.lookups for column in lookup.columns}
+
+    @cached_property
+    def stored_columns(self) -> frozenset[str]:
+        """The columns of its table that are read."""
+        return (self.columns - set(self.looked_up)) | {lookup.column for lookup in self.lookups}
 
     @cached_property
     def most_at_once(self) -> int:
@@ -129,19 +152,32 @@ class Question:
             The table's own spelling of its name, if known.
         """
         table_columns = list(columns)
-        bound = self._renamed(lambda name: find_column(name, table_columns))
-        return bound if table is None else replace(bound, table=table)
+        bound = self.renamed(lambda name: find_column(name, table_columns))
+        return bound if table is None else bound.called(table)
 
-    def _renamed(self, names: Callable[[str], str]) -> Question:
-        by = tuple(names(column) for column in self.by)
+    def called(self, table: str) -> Question:
+        """Return the same question of the same table by another name."""
+        lookups = tuple(
+            one if one.join is None else replace(one, join=replace(one.join, other=table)) for one in self.lookups
+        )
+        return replace(self, table=table, lookups=lookups)
+
+    def renamed(self, names: Callable[[str], str]) -> Question:
+        """Return the same question of a table whose columns have other names."""
+
+        def new_name(name: str) -> str:
+            return name if name in self.looked_up else names(name)
+
+        by = tuple(new_name(column) for column in self.by)
         if len(set(by)) < len(by):
             raise refusal("GROUP BY names a column twice", "Name each column once.")
         aggregates = tuple(
-            Aggregate(count.name, None if count.condition is None else count.condition.rename(names))
+            Aggregate(count.name, None if count.condition is None else count.condition.rename(new_name))
             for count in self.aggregates
         )
-        where = None if self.where is None else self.where.rename(names)
-        return replace(self, where=where, by=by, aggregates=aggregates)
+        where = None if self.where is None else self.where.rename(new_name)
+        lookups = tuple(lookup.rename(names) for lookup in self.lookups)
+        return replace(self, where=where, by=by, aggregates=aggregates, lookups=lookups)
 
 
 def find_column(name: str, columns: Iterable[str]) -> str:
@@ -177,7 +213,7 @@ def read_question(sql: str, *, unit: str) -> Question:
     --------
     >>> read_question("SELECT COUNT(*) FROM visits, people", unit="row")
     Traceback (most recent call last):
-    discreet.errors.InvalidInput: a question is asked of one table; this one joins several. Join them beforehand...
+    discreet.errors.InvalidInput: people is joined without a condition, row by row with every row. Write JOIN ...
     """
     try:
         return _read_question(sql, unit)
@@ -195,7 +231,7 @@ def table_of_question(sql: str) -> str:
     select = only_statement(sql, "a question")
     if type(select).__name__ != "Select":
         raise not_a_question(select)
-    return table_of(select)[0]
+    return table_of(select).name
 
 
 def _read_question(sql: str, unit: str) -> Question:
@@ -203,13 +239,14 @@ def _read_question(sql: str, unit: str) -> Question:
     if type(select).__name__ != "Select":
         raise not_a_question(select)
     judge_clauses(select)
-    table, names, qualified = table_of(select)
+    table = table_of(select)
+    joins, names = joins_of(select, table)
     where = where_of(select, names)
-    bands_by_alias = _named_bands(select, names)
-    by_name = {alias.casefold(): band for alias, band in bands_by_alias.items()}
-    by, bands = group_columns(select, names, by_name)
-    levels = levels_of(select, names, by, by_name)
-    headings = {band: alias for alias, band in bands_by_alias.items()}
+    by_alias = _named_expressions(select, names)
+    named = {alias.casefold(): expression for alias, expression in by_alias.items()}
+    by, bands = group_columns(select, names, named)
+    levels = levels_of(select, names, by, named)
+    headings = {band: alias for alias, band in by_alias.items() if isinstance(band, BandExpression)}
     selected_columns: list[str] = []
     counts: list[Aggregate] = []
     quantiles: list[QuantileRequest] = []
@@ -227,10 +264,13 @@ def _read_question(sql: str, unit: str) -> Question:
                 )
             selected_columns.append(column)
         elif type(item).__name__ in BAND_NODES:
-            band = read_band_expression(item, names)
-            if band not in bands:
-                raise refusal(f"{band.text} is selected but not grouped", "Write the same in GROUP BY.")
-            selected_columns.append(band.column)
+            expression = by_alias[str(alias)] if alias is not None else read_expression(item, names, named)
+            if isinstance(expression, Lookup):
+                selected_columns.append(expression.name)
+                continue
+            if expression not in bands:
+                raise refusal(f"{expression.text} is selected but not grouped", "Write the same in GROUP BY.")
+            selected_columns.append(expression.column)
         elif type(item).__name__ in ("Grouping", "GroupingId"):
             refuse_stray_grouping(item, levels)  # every published row says its level
         elif is_quantile(item):
@@ -246,7 +286,11 @@ def _read_question(sql: str, unit: str) -> Question:
             )
         counts = [Aggregate(_heading(0, None), None)]
     _judge_selection(selected_columns, by, counts)
-    question = Question(table, where, by, tuple(counts), qualified, levels)
+    question = Question(table.name, where, by, tuple(counts), table.qualified, levels)
+    recodings = tuple(one for one in named.values() if isinstance(one, Lookup))
+    if joins or recodings:
+        owners = tuple(sorted(read_owners(select, table).items()))
+        question = replace(question, joins=joins, owners=owners, lookups=recodings)
     if any(bands):
         pairs = zip(by, bands, strict=True)
         labels = tuple(name if band is None else headings.get(band, name) for name, band in pairs)
@@ -281,100 +325,14 @@ def with_quantiles(question: Question, quantiles: Sequence[QuantileRequest]) -> 
     return replace(question, by=tuple(by), bands=bands, headings=headings, quantiles=tuple(places))
 
 
-def _named_bands(select: Expression, names: frozenset[str]) -> dict[str, BandExpression]:
-    """Return the bands among what is selected that have a name of their own."""
+def _named_expressions(select: Expression, names: frozenset[str]) -> dict[str, BandExpression | Lookup]:
+    """Return the bands and recodings among what is selected that have a name of their own."""
     aliases = [item for item in select.expressions if type(item).__name__ == "Alias"]
     return {
-        str(item.alias): read_band_expression(item.this, names)
+        str(item.alias): read_named_expression(item.this, str(item.alias), names)
         for item in aliases
         if type(item.this).__name__ in BAND_NODES
     }
-
-
-@dataclass(frozen=True)
-class TableView:
-    """A view that is nothing but a choice of columns and rows of one table.
-
-    ``names`` maps the view's columns to the table's; None: all columns under their own names. The table is named as in
-    a :class:`Question`.
-    """
-
-    table: str
-    where: Condition | None
-    names: tuple[tuple[str, str], ...] | None
-    qualified: bool = False
-
-    def column(self, name: str) -> str:
-        """Return the table's column behind a column of the view."""
-        if self.names is None:
-            return name
-        return dict(self.names)[find_column(name, [alias for alias, _ in self.names])]
-
-
-def read_view(view_sql: str) -> TableView:
-    """Read a view's definition (``CREATE VIEW ... AS SELECT ...`` or the SELECT alone).
-
-    >>> read_view("CREATE VIEW adults AS SELECT id AS person, age FROM people WHERE age >= 18;").column("person")
-    'id'
-    """
-    try:
-        return _read_view(view_sql)
-    except RecursionError:
-        pass
-    raise too_deep("a view")
-
-
-def _read_view(view_sql: str) -> TableView:
-    node = only_statement(view_sql, "a view")
-    headings: list[str] | None = None
-    if type(node).__name__ == "Create":
-        only(node, "this", "kind", "expression", "replace", "properties", "exists")
-        if str(node.args.get("kind")).upper() != "VIEW":
-            raise not_a_question(node)
-        if type(node.this).__name__ == "Schema":
-            headings = [str(heading.name) for heading in node.this.expressions]
-        node = node.expression
-    if type(node).__name__ != "Select":
-        raise refusal("the view is not a plain SELECT", "Ask the question of its tables, one at a time.")
-    judge_clauses(node)
-    if node.args.get("group") is not None:
-        raise refusal("the view is grouped: its rows are no longer people's rows", "Ask the question of its table.")
-    table, tables, qualified = table_of(node)
-    where = where_of(node, tables)
-    if len(node.expressions) == 1 and type(node.expressions[0]).__name__ == "Star" and headings is None:
-        only(node.expressions[0])
-        return TableView(table, where, None, qualified)
-    names: list[tuple[str, str]] = []
-    for place, item in enumerate(node.expressions):
-        alias = None
-        if type(item).__name__ == "Alias":
-            only(item, "this", "alias")
-            alias, item = item.alias, item.this
-        if type(item).__name__ != "Column" or type(item.this).__name__ == "Star":
-            raise refusal(
-                f"the view computes or mixes in {piece(item)}",
-                "A view may list columns (renamed), or be SELECT * alone.",
-            )
-        column = column_name(item, tables)
-        names.append((headings[place] if headings is not None and place < len(headings) else alias or column, column))
-    if len({name.casefold() for name, _ in names}) < len(names):
-        raise refusal("the view has two columns of one name", "Give each its own name.")
-    return TableView(table, where, tuple(names), qualified)
-
-
-def expand_view(question: Question, view_sql: str) -> Question:
-    """Return the question asked of a view, as a question of the table behind it; the view is judged by the same rules.
-
-    Group columns then have the table's names, in the same order; counts keep their headings.
-
-    >>> question = read_question("SELECT sex, COUNT(*) FROM adults GROUP BY sex", unit="id")
-    >>> expand_view(question, "CREATE VIEW adults AS SELECT id, gender AS sex FROM people WHERE age >= 18").text
-    'SELECT gender, COUNT(*) FROM people WHERE age >= 18 GROUP BY gender'
-    """
-    view = read_view(view_sql)
-    inside = question._renamed(view.column)
-    where = inside.where if view.where is None else view.where.also(inside.where)
-    return replace(inside, table=view.table, where=where, qualified=view.qualified)
 
 
 def _heading(place: int, condition: Condition | None) -> str:

@@ -86,7 +86,8 @@ def reading_notes(question: Question, kinds: Mapping[str, str]) -> tuple[str, ..
     >>> reading_notes(question, {"age": "integer"})
     ()
     """
-    conditions = [question.where, *(count.condition for count in question.aggregates)]
+    cases = [condition for lookup in question.lookups for condition in lookup.conditions]
+    conditions = [question.where, *(count.condition for count in question.aggregates), *cases]
     notes = (note for condition in conditions if condition is not None for note in _of_condition(condition, kinds))
     return tuple(dict.fromkeys(notes))
 

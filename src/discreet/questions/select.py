@@ -15,6 +15,9 @@ from ..wording import in_sql
 from .band_expressions import BAND_NODES, BandExpression, no_bands, read_band_expression
 from .conditions import Condition, bare, column_name, only, piece, read_condition, refusal
 from .expressions import Missing, SqlTerm
+from .joins.clauses import Join, TableName, read_joins, read_table_name
+from .joins.lookups import Lookup
+from .joins.recode import is_recoding, read_recoding
 from .levels import Levels, grouped_items, read_levels
 
 if TYPE_CHECKING:
@@ -79,7 +82,6 @@ def not_a_question(node: Expression) -> InvalidInput:
 
 #: The clauses of SELECT that are refused, why, and what to do instead. Those not named here are refused all the same.
 _CLAUSES = {
-    "joins": ("a question is asked of one table; this one joins several", "Join them beforehand, into one table."),
     "laterals": ("a question is asked of one table; this one joins several", "Join them beforehand, into one table."),
     "with_": ("WITH makes a table out of a query", "Ask the question of the table itself."),
     "distinct": ("SELECT DISTINCT would hide groups of equal count", "Leave out DISTINCT."),
@@ -97,40 +99,22 @@ def judge_clauses(select: Expression) -> None:
     for clause, (why, instead) in _CLAUSES.items():
         if select.args.get(clause):
             raise refusal(why, instead)
-    only(select, "expressions", "from_", "where", "group")
+    only(select, "expressions", "from_", "joins", "where", "group")
 
 
-def table_of(select: Expression) -> tuple[str, frozenset[str], bool]:
-    """Return the table, the names that may qualify its columns (in lower case), and whether a schema precedes it."""
+def table_of(select: Expression) -> TableName:
+    """Return the table that is counted."""
     source = select.args.get("from_")
     if source is None:
         raise refusal("the question names no table", "Add FROM and the table's name.")
     only(source, "this")
-    table = source.this
-    if type(table).__name__ == "Subquery":
-        raise refusal("a subquery is not a table", "Ask the question of the table itself, with WHERE.")
-    if type(table).__name__ != "Table" or type(table.this).__name__ != "Identifier":
-        raise refusal(
-            f"{piece(table)} is not a table's name", "Name one table; functions that read files are not accepted."
-        )
-    schema = table.args.get("db")
-    if table.args.get("catalog") is not None:
-        raise refusal(f"{piece(table)} names a database", "Write the table's name, behind its schema if it has one.")
-    for clause in ("joins", "laterals", "sample"):
-        if table.args.get(clause):
-            raise refusal(*_CLAUSES[clause])
-    only(table, "this", "alias", "db")
-    only(table.this, "this", "quoted")
-    if not table.name or (schema is not None and not schema.name):
-        raise refusal("the table has an empty name", "Name one table.")
-    if schema is not None and "." in schema.name:
-        raise refusal(f"the schema {piece(schema)} has a dot in its name", "Give it another name.")
-    names = frozenset({table.name})
-    if (alias := table.args.get("alias")) is not None:
-        only(alias, "this")
-        names = frozenset({alias.name})
-    names = frozenset(name.lower() for name in names)
-    return (str(table.name), names, False) if schema is None else (f"{schema.name}.{table.name}", names, True)
+    return read_table_name(source.this)
+
+
+def joins_of(select: Expression, first: TableName) -> tuple[tuple[Join, ...], frozenset[str]]:
+    """Return the joins of a question, and the names that may qualify its columns (in lower case)."""
+    joins, tables = read_joins(select.args.get("joins") or (), first)
+    return joins, frozenset(table.alias.lower() for table in tables)
 
 
 def read_where(text: str) -> str:
@@ -165,10 +149,10 @@ def where_of(select: Expression, names: frozenset[str]) -> Condition | None:
 
 
 def group_columns(
-    select: Expression, names: frozenset[str], named_bands: Mapping[str, BandExpression]
+    select: Expression, names: frozenset[str], named: Mapping[str, BandExpression | Lookup]
 ) -> tuple[tuple[str, ...], tuple[BandExpression | None, ...]]:
     """Return the columns of GROUP BY, and for each the bands written there, or selected under a name that stands
-    there (``named``, in lower case)."""
+    there. ``named`` has the bands and recodings that are selected under a name, by that name in one case."""
     group = select.args.get("group")
     if group is None:
         return (), ()
@@ -180,7 +164,7 @@ def group_columns(
     by: list[str] = []
     bands: list[BandExpression | None] = []
     for item in grouped_items(group):
-        column, band = _grouped_column(item, names, named_bands)
+        column, band = _grouped_column(item, names, named)
         by.append(column)
         bands.append(band)
     if len({column.casefold() for column in by}) < len(by):
@@ -189,28 +173,59 @@ def group_columns(
 
 
 def _grouped_column(
-    item: Expression, names: frozenset[str], named_bands: Mapping[str, BandExpression]
+    item: Expression, names: frozenset[str], named: Mapping[str, BandExpression | Lookup]
 ) -> tuple[str, BandExpression | None]:
     """Return a column of GROUP BY, and its bands if it has some."""
     if type(item).__name__ == "Literal":
         raise refusal(f"GROUP BY {piece(item)} is not by a column", "Name the columns, or add a column to the table.")
     if type(item).__name__ in BAND_NODES:
-        band = read_band_expression(item, names)
-        return band.column, band
-    if type(item).__name__ != "Column":
+        expression = read_expression(item, names, named)
+    elif type(item).__name__ == "Column":
+        column = column_name(item, names)
+        if (by_name := named.get(column.casefold())) is None:
+            return column, None
+        expression = by_name
+    else:
         raise no_bands(item)
-    column = column_name(item, names)
-    expression = named_bands.get(column.casefold())
-    return (column, None) if expression is None else (expression.column, expression)
+    return (expression.name, None) if isinstance(expression, Lookup) else (expression.column, expression)
+
+
+def read_expression(
+    item: Expression, names: frozenset[str], named: Mapping[str, BandExpression | Lookup]
+) -> BandExpression | Lookup:
+    """Return bands, or the recoding among those that are named that is written the same."""
+    try:
+        return read_band_expression(item, names)
+    except InvalidInput:
+        if not is_recoding(item, names):
+            raise
+    recoding = read_recoding(item, "", names)
+    for other in named.values():
+        if isinstance(other, Lookup) and other.case_text == recoding.case_text:
+            return other
+    raise refusal(
+        f"{piece(item)} has no name",
+        "Name it where it is selected, and group by the name: SELECT CASE ... END AS region ... GROUP BY region.",
+    )
+
+
+def read_named_expression(item: Expression, alias: str, names: frozenset[str]) -> BandExpression | Lookup:
+    """Return the bands, or the recoding, that are selected under a name."""
+    try:
+        return read_band_expression(item, names)
+    except InvalidInput:
+        if not is_recoding(item, names):
+            raise
+    return read_recoding(item, alias, names)
 
 
 def levels_of(
-    select: Expression, names: frozenset[str], by: Sequence[str], bands: Mapping[str, BandExpression]
+    select: Expression, names: frozenset[str], by: Sequence[str], named: Mapping[str, BandExpression | Lookup]
 ) -> Levels:
     """Return the levels of ROLLUP, CUBE or GROUPING SETS, by the numbers of the columns; none without them."""
     keys = [column.casefold() for column in by]
     return read_levels(
-        select.args.get("group"), lambda item: keys.index(_grouped_column(item, names, bands)[0].casefold())
+        select.args.get("group"), lambda item: keys.index(_grouped_column(item, names, named)[0].casefold())
     )
 
 

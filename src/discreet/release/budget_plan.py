@@ -42,7 +42,7 @@ _EXAMPLE = 'Write [[releases]], and below it request = "by_site.toml", or epsilo
 
 
 @dataclass(frozen=True)
-class PlannedRelease:
+class BudgetLine:
     """A release of a budget plan.
 
     Attributes
@@ -103,7 +103,7 @@ class BudgetPlan(Result):
 
     name: str
     ledger: str
-    releases: tuple[PlannedRelease, ...]
+    releases: tuple[BudgetLine, ...]
     left: Cost
     together: Cost
     missing: Cost | None
@@ -199,7 +199,7 @@ def plan_budget(path: str | Path, *, ledger: str | Path | Ledger | None = None) 
         if not one.is_recorded:
             left, lacking = next(quotes)
             verdict = "paid" if lacking is None else "refused"
-        releases.append(PlannedRelease(one.name, one.edition, one.cost, verdict, left))
+        releases.append(BudgetLine(one.name, one.edition, one.cost, verdict, left))
     return BudgetPlan(file.name, book.name, tuple(releases), start, together, missing)
 
 

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, NoReturn, Unpack, cast
 from ..addresses import read_address
 from ..datasets.columns import DeclaredColumn
 from ..datasets.create import refuse_other_terms
-from ..datasets.declaration import FIXED, Declaration, DeclaredTable
+from ..datasets.declaration import FIXED, Declaration, DeclaredTable, read_lookups
 from ..datasets.editions import bind_edition, edition_file, refuse_other_file
+from ..datasets.lookups import PublicTables
 from ..datasets.publication import Publication
 from ..engines.sources import Data, Source, open_source
 from ..errors import InvalidInput, InWords, WrongType, arg, call, named
@@ -28,11 +29,13 @@ from ..unit import read_unit_name
 from .bundle.recorded import recorded_answer
 from .bundle.released import Release
 from .counts import LedgerDecision, preview_release, release_plan
+from .made_up import MadeUpSizes
 from .plan.fields import read_quantiles
 from .plan.plan import Plan
 from .plan.planning import plan_request
 from .plan.quantile_planning import add_quantiles
 from .plan.request import Domain, RequestFields, read_request
+from .simulate import SimulatedRelease, simulate_release
 
 
 class Budget(NamedTuple):
@@ -63,6 +66,9 @@ class Dataset:
         The public values of columns: ``{"site": range(1, 7), "age": {"bands": [18, 30, 65]}}``.
     ledger
         The ledger that pays: its address, or the ledger itself.
+    lookups
+        Public look-ups by name: ``{"regions": {"data": "regions.csv", "key": "county"}}``. Questions may group by the
+        columns of the file, and have conditions on them.
     encoding
         The encoding of a CSV file: ``"latin-1"``, ``"windows-1252"``, ``"utf-16"``; by default UTF-8.
     title, publisher, source, contact
@@ -85,7 +91,8 @@ class Dataset:
     def __init__(
         self, *, name: str, data: Data, unit: str, unit_name: str | None = None,
         columns: Mapping[str, object] | None = None, ledger: str | Path | Ledger | None = None,
-        encoding: str | None = None, title: str = "", publisher: str = "", source: str = "", contact: str = "",
+        lookups: Mapping[str, Mapping[str, str]] | None = None, encoding: str | None = None, title: str = "",
+        publisher: str = "", source: str = "", contact: str = "",
     ) -> None:  # fmt: skip
         if columns is not None and not isinstance(columns, Mapping):
             raise WrongType.must_be(
@@ -99,7 +106,7 @@ class Dataset:
         noun = None if unit_name is None else read_unit_name(unit_name)
         self.declaration = Declaration(
             name, unit, {name: table}, declared_columns, ledger_name, unit_name=noun,
-            publication=Publication(title, publisher, source, contact),
+            publication=Publication(title, publisher, source, contact), lookups=read_lookups(lookups or {}, "lookups"),
         )  # fmt: skip
         if encoding is not None:
             if not in_files:
@@ -218,7 +225,8 @@ class Dataset:
             edition = edition or file_dataset or ""
         request_fields["edition"] = edition
         request = read_request(texts, **cast(RequestFields, request_fields))
-        plan = plan_request(request, cast(Data, data if source is None else source), parsed, self._declaring)
+        public = PublicTables(declaration, self._data)
+        plan = plan_request(request, cast(Data, data if source is None else source), parsed, self._declaring, public)
         encoding = self._encoding(table, data)
         plan = replace(plan, encoding=encoding or UTF8)
         if self._edition:
@@ -404,6 +412,13 @@ class BoundPlan(Result):
         recorded = self._recorded_answer(self.plan, book)
         self._preview_answer = [recorded]
         return preview_release(self.plan, self.source, book, out, lambda *_: recorded)
+
+    def simulate(self, sizes: MadeUpSizes | None = None, *, seed: int = 0) -> SimulatedRelease:
+        """Return the table that would be published for made-up counts; see :func:`discreet.simulate_release`.
+
+        Neither the data nor the ledger is opened.
+        """
+        return simulate_release(self.plan, sizes, seed=seed)
 
     def release(self, out: str | Path | None = None, *, because: str | None = None) -> Release:
         """Release the counts: reserve, count, add noise, commit, and write the bundle to a new folder if one is named.

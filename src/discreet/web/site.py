@@ -211,7 +211,9 @@ def _fail(request: Request, _: Exception) -> Response:
 def _message(request: Request, status: int, title: str, lines: tuple[str, ...]) -> Response:
     """Return a page with a message, or a piece if htmx asked for one."""
     if "hx-request" in request.headers:
-        return HTMLResponse(render("refusal.html", message=" ".join((f"{title}.", *lines))), 200)
+        return HTMLResponse(
+            render("refusal.html", message=" ".join((f"{title}.", *lines)), field="", is_incomplete=False), 200
+        )
     return page(request, "message.html", title=title, eyebrow="discreet", tab="", status=status, lines=lines)
 
 

@@ -122,6 +122,8 @@ def form_of(_: RunningPages) -> str:
 #: Name of the picture -> path, and what is done before it is taken.
 SHOWN: dict[str, str] = {
     "home": "/", "release": "", "release-dataset": "/release/new?data=clinic.toml&table=clinic",
+    "release-preview": "/release/new?data=clinic.toml&table=clinic&by=age&how:age=bands&values:age=20,30,45,70&by=site"
+    "&how:site=declared&totals=all&max_groups=1&epsilon=0.5&total=2000",
     "dataset": "/datasets/1", "releases": "/release", "design": "/design?n=8&epsilon=1&properties=F",
     "p-table": "/design/p-table", "verify": "/verify",
     "trade-off": "/trade-off", "collections": "/collections", "collection": "/collections/visits",
@@ -143,6 +145,9 @@ def test_every_page_is_accessible_and_quiet(chromium: Browser, pages: RunningPag
         if name == "release-dataset":
             plan_from_the_dataset(page, f"clinic-{look}")
             visitor.settled()
+        if name == "release-preview":
+            expect(page.locator(".simulated .watermark")).to_be_visible()
+            visitor.settled()
         found = Axe().run(page).response["violations"]
         assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == [], name
         wide = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
@@ -151,6 +156,8 @@ def test_every_page_is_accessible_and_quiet(chromium: Browser, pages: RunningPag
             page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
             for one in page.locator(".work > form").all():
                 one.evaluate("(form) => form.scrollTo(0, 0)")
+            if name == "release-preview":
+                page.evaluate("() => document.getElementById('preview-title').scrollIntoView()")
             page.screenshot(path=Path(PICTURES) / f"{name}-{look}.png")
     visitor.close()
 
@@ -194,7 +201,7 @@ def test_a_release_by_keyboard_alone(visitor: Visitor) -> None:
 
     reach('input[name="by"][value="site"]')
     page.keyboard.press("Space")
-    reach('input[name="values:site"]')
+    reach('textarea[name="values:site"]')
     page.keyboard.type("1..3")
     reach("#max_groups")
     page.keyboard.type("1")
@@ -242,6 +249,93 @@ def test_a_release_from_a_dataset_by_keyboard_alone(visitor: Visitor) -> None:
     visitor.settled()
     name = page.url.rstrip("/").rpartition("/")[2]
     assert dc.verify(pages.folder / "released" / name, ledger=pages.folder / "clinic.ledger").holds
+
+
+def test_the_release_form_says_nothing_before_it_is_asked_and_has_one_scroll_bar(visitor: Visitor) -> None:
+    page = visitor.go("/release/new?data=clinic.toml&table=clinic")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.locator("#plan")).to_contain_text("Tick the columns")
+    for name in ("max_groups", "delta"):
+        expect(page.locator(f"#{name}")).to_be_hidden()
+    page.get_by_label("site 1..3").check()
+    expect(page.locator("#max_groups")).to_be_visible()
+    expect(page.locator("#command")).to_contain_text("--max-groups 1")
+    scrolling = page.evaluate(
+        """() => [...document.querySelectorAll(".work, .work *")]
+           .filter((one) => one.scrollHeight > one.clientHeight + 1)
+           .filter((one) => ["auto", "scroll"].includes(getComputedStyle(one).overflowY)).map((one) => one.className)"""
+    )
+    assert scrolling == []
+
+
+def test_the_preview_is_watermarked_and_follows_the_form(visitor: Visitor) -> None:
+    page = visitor.go("/release/new?data=clinic.toml&table=clinic")
+    page.get_by_label("site 1..3").check()
+    expect(page.locator(".simulated .watermark")).to_be_visible()
+    visitor.settled()
+    page.get_by_text("The made-up sizes behind it").click()
+    page.get_by_role("button", name="Edit them").click()
+    expect(page.locator("#sizes")).to_be_focused()
+    page.locator("#sizes").fill("site,size\n1,123456\n2,5\n3,0\n")
+    expect(page.locator(".simulated")).to_contain_text("123,4")
+    page.locator("#sizes").fill("site,size\n1,123456\n")
+    expect(page.locator("#sizes")).to_have_attribute("aria-invalid", "true")
+    visitor.settled()
+
+
+def test_a_refusal_opens_and_focuses_its_field_when_somebody_asks(visitor: Visitor) -> None:
+    """While somebody types, the keyboard stays; Enter leads to the field."""
+    page = visitor.go("/release/new?data=clinic.toml&table=clinic")
+    page.get_by_label("site 1..3").check()
+    more = page.locator("summary", has_text=re.compile("^More$"))
+    more.click()
+    page.locator("#level").fill("7")
+    more.click()
+    expect(page.locator("#level")).to_be_visible()  # the refusal has opened what hid it
+    expect(page.locator("#level")).to_have_attribute("aria-invalid", "true")
+    page.locator("#where").fill("site = 1")
+    expect(page.locator("#plan [role=alert]")).to_contain_text("Coverage of intervals")
+    expect(page.locator("#where")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#level")).to_be_focused()
+    page.locator("#level").fill("0.9")
+    expect(page.locator("#command")).to_contain_text("--level 0.9")
+    expect(page.locator("#level")).not_to_have_attribute("aria-invalid", "true")
+    page.locator("#where").fill("nothing = 1")
+    page.get_by_role("button", name="Go to the field").click()
+    expect(page.locator("#where")).to_be_focused()
+    page.locator("#where").fill("")
+    expect(page.locator("#look")).to_be_enabled()
+    page.locator("#folder").fill("no/folder")
+    expect(page.locator("#command")).to_contain_text("no/folder")
+    more.click()
+    page.locator("#look").click()
+    expect(page.locator("#folder")).to_be_focused()
+    visitor.settled()
+
+
+def test_a_form_is_kept_when_it_is_reloaded_and_after_a_release(visitor: Visitor) -> None:
+    page = visitor.go("/release/new?data=clinic.toml&table=clinic")
+    page.get_by_label("site 1..3").check()
+    page.select_option('select[name="how:site"]', "values")
+    page.locator('[name="values:site"]').fill("1\n2")
+    page.locator("#where").fill("age > 20")
+    page.wait_for_url("**age*20**")
+    page.reload()
+    expect(page.locator("#where")).to_have_value("age > 20")
+    expect(page.locator('[name="values:site"]')).to_have_value("1\n2\n")
+    page.locator("#epsilon").fill("0.25")
+    expect(page.locator("#command")).to_contain_text("--epsilon 0.25")
+    page.locator("#look").click()
+    page.locator("#confirm").click()
+    page.wait_for_url("**/release/bundles/**")
+    with page.expect_download() as workbook:
+        page.get_by_role("link", name="Excel").click()
+    assert workbook.value.suggested_filename.endswith(".xlsx")
+    page.get_by_role("link", name="Ask something else").click()
+    expect(page.locator("#epsilon")).to_have_value("0.25")
+    expect(page.locator("#plan")).to_contain_text("recorded already")
+    visitor.settled()
 
 
 def test_dragging_redraws_a_closed_form_and_the_address_follows(visitor: Visitor) -> None:

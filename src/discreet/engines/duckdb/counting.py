@@ -32,7 +32,9 @@ from ..bounding import (
     number_sql,
 )
 from ..discovery import discovered_groups, groups_sql, merge
+from ..grouping import Declared
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
+from ..relations.lookup import looked_up
 from .dialect import DUCKDB
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kin
     kinds
         The kind of each column.
     """
+    table, kinds = looked_up(counting, table, kinds, DUCKDB, _maker(engine))
     rows = _declared_rows(engine, counting, table, kinds)
     if counting.unit == ROW:
         return _count_rows(engine, counting, rows)
@@ -74,10 +77,8 @@ def discover(
     """
     import duckdb
 
-    def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
-        types = {column: object if column in texts else np.int64 for column in columns}
-        _make_table(engine, name, {column: np.array(values, types[column]) for column, values in columns.items()})
-        return name
+    declared = _maker(engine)
+    table, kinds = looked_up(counting, table, kinds, DUCKDB, declared)
 
     def hashed(text: str) -> str:
         return DUCKDB.bounding_hash(text, counting.key)
@@ -98,6 +99,17 @@ def discover(
             if passes == _MAX_PASSES or counting.unit == ROW:
                 raise
         passes *= 8
+
+
+def _maker(engine: duckdb.DuckDBPyConnection) -> Declared:
+    """Return a function that makes temporary tables of public values."""
+
+    def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
+        types = {column: object if column in texts else np.int64 for column in columns}
+        _make_table(engine, name, {column: np.array(values, types[column]) for column, values in columns.items()})
+        return name
+
+    return declared
 
 
 # ------------------------------------------------------------------------------------------------ rows to group numbers

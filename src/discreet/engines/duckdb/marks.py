@@ -34,7 +34,8 @@ def _second_names(counting: Counting) -> dict[str, str]:
     """Return the declared group columns and the second name of each, which is longer than any column's name."""
     discovered = counting.label_columns if isinstance(counting, Discovering) else ()
     ending = "_" * (1 + max(map(len, counting.columns), default=0))
-    return {column: column + ending for column in counting.question.by if column not in discovered}
+    stored = (column for column in counting.question.by if column not in counting.question.looked_up)
+    return {column: column + ending for column in stored if column not in discovered}
 
 
 def _reading(column: str, instead: str) -> str:

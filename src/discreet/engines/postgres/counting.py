@@ -21,6 +21,7 @@ from ..counted_cells import counts_of_cells
 from ..discovery import discovered_groups, groups_sql
 from ..grouping import rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
+from ..relations.lookup import looked_up
 from .dialect import PostgresDialect
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def statement(
 ) -> tuple[str, Sequence[Any]]:
     """Return the one statement that counts, and the values of its parameters."""
     parts = _Statement()
+    table, kinds = looked_up(counting, table, kinds, dialect, parts.declared)
     if counting.unit == ROW:
         sql = rows_by_group(counting, table, kinds, dialect, parts.declared)
     else:
@@ -113,6 +115,7 @@ def discovering_statement(
     def hashed(text: str) -> str:
         return dialect.hash_with(text, parts.given(counting.key.hex(), "text"))
 
+    table, kinds = looked_up(counting, table, kinds, dialect, parts.declared)
     return groups_sql(counting, table, kinds, dialect, parts.declared, hashed), parts.values
 
 

@@ -1,4 +1,4 @@
-"""Views as PostgreSQL prints them, rewritten into the form that ``questions.question.read_view`` accepts.
+"""Views as PostgreSQL prints them, rewritten into the form that ``questions.views.read_view`` accepts.
 
 The server prints a view with every conversion spelled out: ``(city)::text = ANY (ARRAY['a'::text, 'b'::text])``. Known
 forms are simplified here; everything else stays unchanged and is refused by ``read_view``.

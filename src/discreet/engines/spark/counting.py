@@ -18,6 +18,7 @@ from ..counted_cells import counts_of_cells
 from ..discovery import discovered_groups, groups_sql
 from ..grouping import rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
+from ..relations.lookup import looked_up
 from .dialect import SPARK
 from .plans import examine
 
@@ -63,12 +64,13 @@ def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> Data
         return name
 
     rows.createOrReplaceTempView(_ROWS)
+    table, kinds = looked_up(counting, _ROWS, kinds, SPARK, declared)
     if isinstance(counting, Discovering):
-        sql = groups_sql(counting, _ROWS, kinds, SPARK, declared, lambda text: SPARK.bounding_hash(text, counting.key))
+        sql = groups_sql(counting, table, kinds, SPARK, declared, lambda text: SPARK.bounding_hash(text, counting.key))
     elif counting.unit == ROW:
-        sql = rows_by_group(counting, _ROWS, kinds, SPARK, declared)
+        sql = rows_by_group(counting, table, kinds, SPARK, declared)
     else:
-        people = rows_of_people(counting, _ROWS, kinds, SPARK, declared)
+        people = rows_of_people(counting, table, kinds, SPARK, declared)
         sql = _sets(counting, people) if fits_in_a_word(counting) else _ranked(counting, people)
     made = session.sql(sql)
     examine(made)

@@ -3,6 +3,7 @@
 ========================  =====================================================================================
 counts.csv                the noisy counts with the error of each (``counts_1.csv``, ... when there are several tables)
 counts_rounded.csv        for a table with totals: whole counts that are not negative and add up; they are biased
+lookup_1.csv, ...         the public look-ups of the questions, byte for byte as they were used
 quantiles.csv             the medians and other quantiles that were asked for, found in the noisy counts
 request.json              the public request, enough to rebuild the plan
 release.json              cost, sensitivity, relation, noise, the ledger's receipt, the meaning of flags and columns
@@ -23,6 +24,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...errors import InvalidInput
 from ...mechanism import Mechanism
 from ...pages.html import page
 from ..quantile_rows import QUANTILE_MEANING, QuantileTable, quantile_file
@@ -72,7 +74,13 @@ def file_names(plan: Plan) -> list[str]:
         names += table.file_names(name)
         names += [quantile_file(name)] if plan.quantiles_of(number) else []
     mechanisms, _ = mechanism_files(table.mechanisms for table in plan.tables)
+    names += lookup_files(plan)
     return [*names, "request.json", "release.json", *mechanisms, "GUARANTEE.md", "index.html"]
+
+
+def lookup_files(plan: Plan) -> list[str]:
+    """Return the names of the files of the look-ups of a plan."""
+    return [f"lookup_{number}.csv" for number in range(1, 1 + len(plan.lookups))]
 
 
 def mechanism_files(mechanisms: Iterable[Sequence[Mechanism]]) -> tuple[dict[str, str], list[list[str]]]:
@@ -124,6 +132,7 @@ def statement(release: Release) -> dict[str, Any]:
             }
             for number, (table, file, mechanism_names) in enumerate(zip(release.tables, files, mechanisms, strict=True))
         ],
+        **({"lookups": _lookups_statement(plan)} if plan.lookups else {}),
         "ledger": dict(release.ledger),
         **({"budget": _budget_json(release.budget)} if release.layout > 3 else {}),
         **({"publication": plan.publication.to_json()} if plan.publication.to_json() else {}),
@@ -145,6 +154,14 @@ def _quantiles_statement(quantiles: QuantileTable | None, file: str) -> dict[str
         "column_meaning": QUANTILE_MEANING,
     }
     return {"quantiles": about}
+
+
+def _lookups_statement(plan: Plan) -> list[Json]:
+    """Return the fields of release.json on the look-ups."""
+    return [
+        {"name": one.file_name, "file": file, "key": one.key, "column": one.column, "sha256": one.digest}
+        for file, one in zip(lookup_files(plan), plan.lookups, strict=True)
+    ]
 
 
 def _budget_json(budget: Cost | None) -> dict[str, Json] | None:
@@ -179,6 +196,10 @@ def bundle_files(release: Release) -> Iterator[tuple[str, bytes]]:
             yield file, text.encode()
         if (quantiles := release.quantile_table(number)) is not None:
             yield quantile_file(name), quantiles.csv_text().encode()
+    for name, one in zip(lookup_files(release.plan), release.plan.lookups, strict=True):
+        if one.content is None:
+            raise InvalidInput(f"the look-up {one.file_name!r} was not read.", "Plan again with the dataset file.")
+        yield name, one.content
     yield "request.json", json_text(release.request).encode()
     yield "release.json", json_text(statement(release)).encode()
     for name, text in mechanism_files(table.plan.mechanisms for table in release.tables)[0].items():

@@ -6,11 +6,12 @@ It shows the first cells of each table, and never iterates over all: a release m
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...engines.base import ROW
 from ...plots.counts import MAX_DRAWN_CELLS, invisible_half_width, label
-from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Terms, TextTable
+from ...report import Bar, Bullets, Code, Picture, Prose, Report, Section, Terms, TextTable
 from ...wording import percent, plural
 from ..plan.report import learning, plan_facts, question_in_words
 from ..quantile_rows import QuantileTable
@@ -64,23 +65,33 @@ def _tables(release: Release, most: int) -> Iterator[Section]:
     many = len(release.tables) > 1
     files = table_files(len(release.tables))
     for number, (file, table) in enumerate(zip(files[:MAX_TABLES], release.tables[:MAX_TABLES], strict=True)):
-        question = question_in_words(release.plan, table.plan)
-        crossed = cross_table(table) if table.counts.size <= most else None
-        parts: tuple[Part, ...] = (Prose(question, tone="lead"), _picture(table), crossed or _cells(table, most))
-        with_each = f"With each count: its {percent(table.level, 6)} interval. " if crossed is not None else ""
-        notes = [f"{with_each}{table.error_sentence}", table.rounding_in_words(f"`{file}`", f"`{rounded_file(file)}`")]
-        yield Section(table.title if many else "", (*parts, *(Prose(note, tone="note") for note in notes if note)))
-        if crossed is not None:
-            yield Section("One count on each line, with bars", (_cells(table, most),), "folded")
-        if (quantiles := release.quantile_table(number)) is not None:
-            yield Section(quantiles.title, (_quantiles(quantiles, most), Prose(quantiles.sentence, tone="note")))
+        rounding = table.rounding_in_words(f"`{file}`", f"`{rounded_file(file)}`")
+        notes = (Prose(rounding, tone="note"),) if rounding else ()
+        question = Prose(question_in_words(release.plan, table.plan), tone="lead")
+        first, *others = table_sections(table, release.quantile_table(number), most)
+        yield replace(first, title=table.title if many else "", parts=(question, *first.parts, *notes))
+        yield from others
         yield Section("The question in SQL", (Code(table.question.text),), "folded")
     if len(release.tables) > MAX_TABLES:
         more = plural(len(release.tables) - MAX_TABLES, "more table")
         yield Section(parts=(Prose(f"The CSV files have {more}."),))
 
 
-def _picture(table: ReleasedTable) -> Picture:
+def table_sections(
+    table: ReleasedTable, quantiles: QuantileTable | None, most: int, what: str = "The released counts."
+) -> Iterator[Section]:
+    """Yield a table with its picture of ``what``, the list of its counts if it is crossed, and its quantiles."""
+    crossed = cross_table(table) if table.counts.size <= most else None
+    with_each = f"With each count: its {percent(table.level, 6)} interval. " if crossed is not None else ""
+    note = Prose(f"{with_each}{table.error_sentence}", tone="note")
+    yield Section(parts=(_picture(table, what), crossed or _cells(table, most), note))
+    if crossed is not None:
+        yield Section("One count on each line, with bars", (_cells(table, most),), "folded")
+    if quantiles is not None:
+        yield Section(quantiles.title, (_quantiles(quantiles, most), Prose(quantiles.sentence, tone="note")))
+
+
+def _picture(table: ReleasedTable, what: str) -> Picture:
     level = percent(table.level, 6)
     marks = {IMPOSSIBLE: " A cross marks a cell that cannot exist.", SUPPRESSED: " A question mark: suppressed."}
     numbers = table.chart_data
@@ -92,7 +103,7 @@ def _picture(table: ReleasedTable) -> Picture:
         else f"The {level} intervals, at most ± {half_width:,}, are too short to see at this scale; the table has them."
     )
     remarks = "".join(remark for flag, remark in marks.items() if flag in flags)
-    return Picture("counts", numbers, f"The released counts. {lines}{remarks}")
+    return Picture("counts", numbers, f"{what} {lines}{remarks}")
 
 
 def _cells(table: ReleasedTable, most: int) -> TextTable:

@@ -107,6 +107,8 @@ class _Audit:
             self._leave_open("everything else", "it follows from the request, which cannot be rebuilt.")
             return None
         self._check("files", lambda: self._files(plan))
+        if plan.lookups:
+            plan = self._check("look-ups", lambda: self._lookups(plan)) or plan
         self._check("cost", lambda: self._cost(plan))
         self._check("mechanisms", lambda: self._mechanisms(plan))
         tables = self._check("counts", lambda: self._tables(plan))
@@ -157,6 +159,12 @@ class _Audit:
                 raise Refuted(f"{name} is not the file that was written.")
         return True, f"all {len(checksums)} files are those that {CHECKSUM_FILE} lists."
 
+    def _bytes(self, name: str) -> bytes:
+        """Return the bytes of a file; refute the bundle if it is missing."""
+        if name not in self.files:
+            raise Refuted(f"there is no {name}.")
+        return self.files[name]
+
     def _text(self, name: str) -> str:
         """Return the text of a file; refute the bundle if it is missing."""
         if name not in self.files:
@@ -194,6 +202,14 @@ class _Audit:
         nobody = f" Nothing proves what the curator states: {statements}." if statements else ""
         many = f"{len(plan.tables)} questions were" if len(plan.tables) > 1 else "the question was"
         return plan, f"{many} read and judged again; {plan.lead.audited_in_words(plan.cells)}.{nobody}"
+
+    def _lookups(self, plan: Plan) -> tuple[Plan, str]:
+        """Check the files of the look-ups by their digests, and that no key is there twice."""
+        contents_of_files = [self._bytes(name) for name in contents.lookup_files(plan)]
+        return plan.with_lookups(contents_of_files), (
+            f"{plural(len(plan.lookups), 'look-up')}: the file is that of the request, each key is there once, and its "
+            "columns are read as the request states."
+        )
 
     def _cost(self, plan: Plan) -> tuple[Any, str]:
         if self._json("release.json")["cost"] != plan.cost.to_json():

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...errors import InvalidInput, arg
 from ...questions import groups as declared
 from ...questions.bands import BAND
-from ...questions.domains import listed_values
+from ...questions.domains import Values, listed_values
 from ...questions.groups import Groups
 from ...unit import Unit
 from ..tables.draft import Draft
@@ -65,7 +65,10 @@ def _groups_of(draft: Draft, domain: Domain | None, groups: Rows, declaring: Cal
     if groups is not None:
         return declared.read_groups(groups, by) if isinstance(groups, str | Path) else declared.groups_from(groups, by)
     others = [column for column in by if column not in draft.bands]
-    missing = [column for column in others if not _is_among(column, set(_domain_columns(domain)))]
+    given = set(_domain_columns(domain))
+    public = {column: values for column, values in _public_values(draft).items() if not _is_among(column, given)}
+    others = [column for column in others if column not in public]
+    missing = [column for column in others if not _is_among(column, given)]
     if missing and declaring is not None:
         raise InvalidInput(f"the groups of {missing[0]!r} are not declared.", declaring(missing[0]), argument="domain")
     if others and domain is None:
@@ -75,7 +78,30 @@ def _groups_of(draft: Draft, domain: Domain | None, groups: Rows, declaring: Cal
             "public; they never come from the data."
         )
     groups_by_domain = _from_domain(domain, others) if domain is not None and others else declared.TOTAL
+    if public:
+        groups_by_domain = _both(groups_by_domain, declared.groups_from(public, list(public)), by)
     return with_bands(groups_by_domain, draft.bands, by, draft.stored) if draft.bands else groups_by_domain
+
+
+def _public_values(draft: Draft) -> dict[str, Values]:
+    """Return the values that look-ups can give to group columns: they are public, so that no domain is needed."""
+    columns = (column for lookup in draft.question.lookups for column in lookup.columns)
+    return {
+        column.name: column.public_values
+        for column in columns
+        if column.name in draft.declared_columns and column.name not in draft.bands and column.public_values
+    }
+
+
+def _both(one: Groups, other: Groups, by: Sequence[str]) -> Groups:
+    """Return every combination of the values of two lists of columns, in the order of the question."""
+    columns = {
+        column: (kind, values)
+        for groups in (one, other)
+        for column, kind, values in zip(groups.columns, groups.kinds, groups.values, strict=True)
+    }
+    names = [column for column in by if column in columns]
+    return Groups(tuple(names), tuple(columns[name][0] for name in names), tuple(columns[name][1] for name in names))
 
 
 def _from_domain(domain: Domain, by: Sequence[str]) -> Groups:

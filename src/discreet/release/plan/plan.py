@@ -20,7 +20,9 @@ from ...errors import InvalidInput
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
 from ...questions.groups import Groups
+from ...questions.joins.lookups import Lookup
 from ...questions.question import QuantileRequest, read_question
+from ...questions.resolve.bind import refuse_looked_up_unit, with_lookups
 from ...report import Json, Report, Result, stamped
 from ...sources.encodings import ENCODINGS, UTF8
 from ...unit import read_unit_name
@@ -133,6 +135,30 @@ class Plan(Result):
         """Return the column and the share of each quantile of a table."""
         return self.quantiles[table] if self.quantiles else ()
 
+    @property
+    def lookups(self) -> tuple[Lookup, ...]:
+        """The look-ups in public files, one for each file."""
+        every = (one for table in self.tables for one in table.question.lookups)
+        return tuple({one.join.table: one for one in every if one.join is not None}.values())
+
+    def with_lookups(self, contents: Sequence[bytes]) -> Plan:
+        """Return the plan with the files of its look-ups, in the order of :attr:`lookups`, read again."""
+        by_name = {one.file_name: content for one, content in zip(self.lookups, contents, strict=True)}
+        tables = [
+            replace(
+                table,
+                question=replace(
+                    table.question,
+                    lookups=tuple(
+                        one if one.join is None else one.with_file(by_name[one.file_name])
+                        for one in table.question.lookups
+                    ),
+                ),
+            )
+            for table in self.tables
+        ]
+        return replace(self, tables=tuple(tables))
+
     @cached_property
     def canonical(self) -> Plan:
         """The same plan with the groups of every table in their canonical order: what is counted, and recorded.
@@ -169,6 +195,7 @@ class Plan(Result):
         about = [*self.lead.bound_sentences(self.protection, groups, len(self.tables))]
         about += dict.fromkeys(one for table in self.tables for one in table.group_sentences(self.protection))
         about += dict.fromkeys(one for table in self.tables for one in table.total_sentences(self.protection))
+        about += dict.fromkeys(one for table in self.tables for one in table.lookup_sentences())
         return (*about, self.sensitivity_text, *odds)
 
     @cached_property
@@ -264,6 +291,8 @@ def _plan_from_request(request: Request) -> Plan:
             raise InvalidInput(
                 "a question of this request is not written in its normal form; it was changed.", argument="request"
             )
+        question = with_lookups(question, entry.get("lookups", {}))
+        refuse_looked_up_unit(question, protection.unit)
         groups = Groups.from_json(entry["groups"])
         tables.append(table_from_json(entry, question, groups, protection))
         if tables[-1].stands_alone and len(request["tables"]) > 1:

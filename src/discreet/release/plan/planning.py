@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Unpack
@@ -14,8 +14,11 @@ from ...engines.sources import Data, Source, open_source
 from ...errors import InvalidInput, InWords, arg
 from ...exact.rationals import text_up
 from ...ledger.budget import Cost, read_name
-from ...questions.question import Question, expand_view, find_column, read_question, read_view
+from ...questions.joins.lookups import PublicTable
+from ...questions.question import Question, find_column, read_question
 from ...questions.readings import reading_notes
+from ...questions.resolve.bind import refuse_looked_up_unit
+from ...questions.resolve.views import expand_view, read_view
 from ...unit import Unit
 from ..protection import Protection
 from ..tables.discovery import refuse_misfits
@@ -70,6 +73,7 @@ def plan_request(
     data: Data,
     questions: Sequence[Question] = (),
     declaring: Callable[[str], str] | None = None,
+    public: Mapping[str, PublicTable] | None = None,
 ) -> Plan:
     """Plan a request for this data.
 
@@ -81,6 +85,8 @@ def plan_request(
         Those of the request, if the caller has read them already.
     declaring
         The advice on how to declare a column that is not declared; by default ``domain=``.
+    public
+        The declared look-ups, by name.
     """
     refuse_misfits(request)
     source = _existing_source(data, request.dataset)
@@ -88,6 +94,7 @@ def plan_request(
     request = request_for_quantiles(request, parsed)
     drafts = [draft_of(request, question) for question in parsed]
     for draft in drafts:
+        draft.look_up(public or {}, source)
         if source is not None:
             draft.bind(source)
     for draft in drafts:
@@ -96,6 +103,8 @@ def plan_request(
     for draft in drafts:
         draft.refuse_misfits()
     unit = _expand(drafts, request.unit, source)
+    for draft in drafts:
+        refuse_looked_up_unit(draft.base, unit)
     for draft in drafts:
         draft.inspect_columns(source)
     declare_bands(drafts, request.bands)
@@ -154,8 +163,9 @@ def _notes(
         notes += banded_notes(draft)
     refuse_unmatchable_values(drafts)
     bases = [draft.base for draft in drafts]
-    notes += [note for base in bases for note in reading_notes(base, source.table(base.table))]
-    return notes + [note for base in bases for note in source.column_notes(base.table, sorted(base.columns))]
+    kinds = [{**source.table(base.table), **base.looked_up} for base in bases]
+    notes += [note for base, each in zip(bases, kinds, strict=True) for note in reading_notes(base, each)]
+    return notes + [note for base in bases for note in source.column_notes(base.table, sorted(base.stored_columns))]
 
 
 #: The delta above which a plan warns: a mechanism may reveal everything with this probability.
@@ -238,7 +248,7 @@ def _base(question: Question, unit: str, source: Source) -> tuple[Question, str]
     for _ in range(_MAX_VIEW_DEPTH):
         definition = source.view(question.table)
         if definition is None:
-            for name in sorted(question.columns):
+            for name in sorted(question.stored_columns):
                 source.check_column(question.table, name)
             if column != ROW:
                 source.check_unit(question.table, column)

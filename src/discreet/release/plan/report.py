@@ -15,6 +15,7 @@ from ...unit import Unit
 from ...wording import listed, noun, percent
 
 if TYPE_CHECKING:
+    from ...questions.joins.lookups import Lookup
     from ..tables.table import TablePlan
     from .plan import Plan
 
@@ -51,6 +52,7 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         share = "" if len(plan.tables) == 1 else f" ({float(table.share):.3g} of epsilon)"
         lines += [
             ("question", table.question.text),
+            *(("look-up", lookup_in_words(one)) for one in table.question.lookups if one.join is not None),
             ("cells", f"{table.shape_text}{share}"),
             *table.noise_lines,
             ("error", f"{expected}"),
@@ -58,6 +60,13 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         if table.suppress_below is not None:
             lines.append(("withheld", f"noisy counts below {table.suppress_below}"))
     return [*lines, ("cost", cost_in_words(plan.cost))]
+
+
+def lookup_in_words(lookup: Lookup) -> str:
+    """Return the columns that a look-up gives, and the digest of its file."""
+    reads = "a whole number" if lookup.reads == "integer" else "a text"
+    columns = listed([column.name for column in lookup.columns]) or "no column"
+    return f"{columns} from {lookup.file_name}, by {lookup.column} read as {reads}; SHA-256 {lookup.digest[:16]}..."
 
 
 def dataset_in_words(plan: Plan) -> str:
@@ -202,7 +211,9 @@ def learning(plan: Plan) -> list[Section]:
 
 def _exact(plan: Plan) -> Section:
     cost = plan.cost
-    parameters = {"epsilon": cost.epsilon, "delta": cost.delta, "rho": cost.rho}
+    # pure noise has a rho too, which says nothing to somebody who asked for an epsilon
+    is_gaussian = any("sigma2" in one.parameters for table in plan.tables for one in table.noise.mechanisms)
+    parameters = {"epsilon": cost.epsilon, "delta": cost.delta, "rho": cost.rho if is_gaussian else None}
     terms = [(name, exact_text(value)) for name, value in parameters.items() if value is not None]
     terms += [("mechanism", table.noise_text) for table in plan.tables[:_MAX_WORDED_QUESTIONS]]
     return Section("Exact numbers", (Terms(tuple(terms)),), "folded")

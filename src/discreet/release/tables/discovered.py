@@ -14,6 +14,7 @@ from ...engines.base import ROW, Counting, DiscoveredGroups, Discovering
 from ...errors import InvalidInput, arg
 from ...exact.arrays import IntArray
 from ...exact.bits import Bits
+from ...exact.integers import is_integer
 from ...exact.rationals import bound_up, claimed, read_alpha, text_up
 from ...ledger.budget import Cost
 from ...privacy.compose import compose
@@ -24,6 +25,7 @@ from ...questions.groups import Groups, domain_column
 from ...questions.question import Question
 from ...report import Fact, Json
 from ...wording import listed, percent
+from ..made_up import MADE_UP_VALUES, USUAL_TOTAL, MadeUpSizes, parts_of, read_total, spread
 from ..noise.cells import CellNoise
 from ..noise.discovered import DiscoveredNoise, discovered_noise
 from ..protection import Protection
@@ -116,6 +118,22 @@ class DiscoveredTablePlan(PlainTablePlan):
         assert isinstance(counted, DiscoveredGroups)
         groups, counts = name_groups(self.discovery, self.question, self.groups, self.noise, counted, bits)
         return {"groups": groups.to_json(), "counts": list[Json](counts)}
+
+    def simulated_counts(self, sizes: MadeUpSizes | None) -> Counted:
+        if sizes is not None and not is_integer(sizes):
+            raise InvalidInput(
+                "groups that are found in the data have no sizes that could be listed.",
+                f"Give the number in all: {arg('sizes', USUAL_TOTAL)}.",
+                argument="sizes",
+            )
+        declared, values = self.groups.size, np.arange(MADE_UP_VALUES)
+        labels = tuple(
+            np.tile(values + 1 if kind == "integer" else np.array([f"{column} {k + 1}" for k in values]), declared)
+            for column, kind in zip(self.discovery.columns, self.discovery.kinds, strict=True)
+        )
+        parts = np.repeat(np.arange(declared), MADE_UP_VALUES)
+        total = USUAL_TOTAL if sizes is None else read_total(sizes)
+        return DiscoveredGroups(labels, parts, parts_of(spread(total, parts.size), self.question))
 
     def rehearse(self, bits: Bits) -> None:
         self.noise.name_groups(np.zeros((1, self.noise.measures), dtype=np.int64), bits)

@@ -298,7 +298,7 @@ def _label_kind(question: Question, place: int, source: Source | None) -> str:
     if source is None:
         return "text"
     column = question.by[place]
-    stored = source.table(question.table)[column]
+    stored = {**source.table(question.table), **question.looked_up}[column]
     if stored not in _LABEL_KINDS:
         what = "numbers with decimals" if stored == "number" else "values without one text that all engines share"
         raise InvalidInput(

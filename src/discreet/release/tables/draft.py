@@ -11,7 +11,9 @@ from ...engines.base import Counting
 from ...exact.arrays import IntArray
 from ...questions.bands import DeclaredBands
 from ...questions.groups import TOTAL, Groups
+from ...questions.joins.lookups import PublicTable
 from ...questions.question import Question
+from ...questions.resolve.bind import look_up
 from ..noise.cells import CellNoise
 from ..protection import Protection
 from .table import TablePlan
@@ -76,10 +78,18 @@ class Draft:
     def __post_init__(self) -> None:
         self.question = self.base = self.original.plain
 
+    def look_up(self, public: Mapping[str, PublicTable], source: Source | None) -> None:
+        """Bind the joins of the question to the declared look-ups."""
+        kinds = {} if source is None else source.table(self.question.table)
+        self.question = self.base = look_up(self.question, public, kinds)
+        if source is None:
+            self.stored = self.question.looked_up
+
     def bind(self, source: Source) -> None:
         """Bind the question to the columns of its table or view."""
-        self.stored = source.table(self.question.table)
-        self.question = self.base = self.question.bind(self.stored, source.spelled(self.question.table))
+        stored = source.table(self.question.table)
+        self.question = self.base = self.question.bind(stored, source.spelled(self.question.table))
+        self.stored = {**stored, **self.question.looked_up}
 
     def refuse_misfits(self) -> None:
         """Refuse options of the request that this kind of table does not have."""

@@ -24,6 +24,7 @@ from ...questions.orders import places_in
 from ...questions.question import Question
 from ...report import Fact, Json
 from ...wording import noun, plural
+from ..made_up import USUAL_TOTAL, MadeUpSizes, made_up_counts, parts_within
 from ..noise.accuracy import Expected
 from ..noise.cells import CellNoise
 from ..pricing import price
@@ -131,6 +132,12 @@ class PlainTablePlan(TablePlan):
                 values[start + group * measures : start + (group + 1) * measures] = [0] * measures
             start += groups.size * measures
         return values
+
+    def simulated_counts(self, sizes: MadeUpSizes | None) -> Counted:
+        if sizes is None and self.noise.known:
+            shape = (self.groups.size, len(self.question.aggregates))
+            return parts_within(np.broadcast_to(np.asarray(self.noise.high), (self.cells,))).reshape(shape)
+        return made_up_counts(USUAL_TOTAL if sizes is None else sizes, self.groups, self.question)
 
     def rehearse(self, bits: Bits) -> None:
         self.draw(np.zeros((self.groups.size, len(self.question.aggregates)), dtype=np.int64), bits)

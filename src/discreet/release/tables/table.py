@@ -27,7 +27,8 @@ from ...questions.groups import Groups
 from ...questions.orders import canonical, places_in
 from ...questions.question import Question
 from ...report import Fact, Json, plain
-from ...wording import plural, rounded
+from ...wording import listed, plural, rounded
+from ..made_up import MadeUpSizes
 from ..noise.accuracy import Expected
 from ..noise.cells import OUTPUT_IN_WORDS, CellNoise
 from ..protection import Change, Protection
@@ -139,6 +140,10 @@ class TablePlan(ABC):
         """Draw the noisy counts; return them as the ledger records them, by the name of each part."""
 
     @abstractmethod
+    def simulated_counts(self, sizes: MadeUpSizes | None) -> Counted:
+        """Return made-up counts in the form of true ones; without sizes, within public sizes or of a usual total."""
+
+    @abstractmethod
     def rehearse(self, bits: Bits) -> None:
         """Draw noise for zeros, without reading data."""
 
@@ -156,7 +161,14 @@ class TablePlan(ABC):
             "noise": self.noise.to_json(),
             "share": str(self.share),
             "suppress_below": self.suppress_below,
+            **self._lookups_json(),
         }
+
+    def _lookups_json(self) -> dict[str, Json]:
+        """Return the look-ups in public files by name, for a request; nothing without any."""
+        files = {one.join.table: one.to_json() for one in self.question.lookups if one.join is not None}
+        entry: dict[str, Json] = {"lookups": {name: files[name] for name in sorted(files)}}
+        return entry if files else {}
 
     @abstractmethod
     def file_names(self, name: str) -> list[str]:
@@ -221,6 +233,18 @@ class TablePlan(ABC):
     def group_sentences(self, protection: Protection) -> Sequence[str]:
         """Return sentences on the meaning of a group."""
         return ()
+
+    def lookup_sentences(self) -> list[str]:
+        """Return sentences on the columns that come from public files."""
+        sentences = []
+        for one in self.question.lookups:
+            if one.join is not None and one.columns:
+                names = [column.name for column in one.columns]
+                sentences.append(
+                    f"{listed(names)} {'comes' if len(names) == 1 else 'come'} from the public "
+                    f"look-up {one.join.table}, by {one.column}; the look-up is not protected."
+                )
+        return sentences
 
     def total_sentences(self, protection: Protection) -> Sequence[str]:
         """Return sentences on the meaning of a total."""

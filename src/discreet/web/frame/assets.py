@@ -35,6 +35,7 @@ def asset(name: str) -> Asset | None:
     media_type = MEDIA_TYPES[name[name.rindex(".") :]]
     static = files("discreet.web") / "static"
     if name == "style.css":  # the style of every report, and what forms need
-        common = (files("discreet.pages") / "templates" / "style.css").read_bytes()
+        templates = files("discreet.pages") / "templates"
+        common = b"".join((templates / style).read_bytes() for style in ("style.css", "watermark.css"))
         return Asset(common + (static / "site.css").read_bytes(), media_type)
     return Asset((static / name).read_bytes(), media_type)

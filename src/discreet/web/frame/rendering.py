@@ -105,9 +105,22 @@ TITLES = {name: words.title for name, words in FILE_WORDS.items()} | {
 }  # fmt: skip
 
 
-def refusal(problem: DiscreetError, **titles: str) -> Markup:
-    """Render an error in the words of a form; ``titles`` are the titles that only this form uses."""
-    return render("refusal.html", message=_sentence(problem.written(lambda mention: field_name(mention, titles))))
+def refusal(problem: DiscreetError, field: str = "", is_incomplete: bool = False, **titles: str) -> Markup:
+    """Render an error in the words of a form.
+
+    Parameters
+    ----------
+    problem
+        The error.
+    field
+        The name of the field that it is about, which the script of the pages marks; empty for none.
+    is_incomplete
+        True if nothing is wrong, and something is still to be filled in.
+    titles
+        The titles that only this form uses.
+    """
+    message = _sentence(problem.written(lambda mention: field_name(mention, titles)))
+    return render("refusal.html", message=message, field=field, is_incomplete=is_incomplete)
 
 
 def _sentence(text: str) -> str:

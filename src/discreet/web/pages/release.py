@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -23,14 +25,30 @@ from ...optimise.families import FAMILIES
 from ...release.bundle.open import open_bundle
 from ...release.bundle.released import Release
 from ...release.counts import LedgerDecision
+from ...release.outputs.export import export
 from ...report import Picture
 from ..frame.answers import page, piece
 from ..frame.rendering import chart, refusal, report_body
 from .release_data import AvailableData, PlannedRelease, budget_text, missing_ledger
-from .release_form import FOLDER_NAME, WAY_TITLES, ReleaseForm
+from .release_form import FOLDER_NAME, QUANTILE_TITLES, WAY_TITLES, FilledForm, IncompleteForm, ReleaseForm
+from .release_preview import TOTAL, large_epsilon_note, preview_of, summary
 
 #: Extension of a bundle's file -> media type.
 MEDIA_TYPES = {".html": "text/html", ".json": "application/json", ".csv": "text/csv"}
+
+EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+#: File of a bundle -> its meaning for a reader who chooses one.
+FILE_MEANINGS = {
+    "counts.csv": "the noisy counts, with the error of each",
+    "counts_rounded.csv": "whole counts that add up, as the page shows them",
+    "quantiles.csv": "medians and other quantiles, with their intervals",
+    "GUARANTEE.md": "what is guaranteed, on one page",
+    "release.json": "everything about the release, for programs",
+}
+
+#: Maximum number of forms that are kept for "Ask something else".
+MAX_KEPT_FORMS = 100
 
 #: Content security policy of a bundle's page, which has its style inside and loads nothing.
 BUNDLE_CONTENT_POLICY = (
@@ -64,6 +82,8 @@ class ReleasePage:
     def __init__(self, data: Mapping[str, AvailableData], ledgers: Mapping[str, str], out: Path) -> None:
         self._data, self._ledgers, self._out = data, ledgers, out
         self._release_lock = Lock()
+        #: Bundle -> the form that asked for it, as the query of an address, while this server runs.
+        self._forms: dict[str, str] = {}
 
     def routes(self) -> list[Route]:
         return [
@@ -73,6 +93,7 @@ class ReleasePage:
             Route("/release/review", self.review, methods=["POST"]),
             Route("/release/run", self.run, methods=["POST"]),
             Route("/release/bundles/{name}.zip", self.archive),
+            Route("/release/bundles/{name}.xlsx", self.workbook),
             Route("/release/bundles/{name}", self.bundle_page),
             Route("/release/bundles/{name}/{file}", self.bundle),
         ]
@@ -101,18 +122,20 @@ class ReleasePage:
             request, "release.html", title=f"Count {offer.table}", eyebrow="Release", tab="/release", charts=True,
             data=name, offer=offer, mechanisms=FAMILIES.cli_names("release"), ways=WAY_TITLES,
             folder=self._free_name(offer.table), problem=None if offer.problem is None else refusal(offer.problem),
+            filled=FilledForm(request.query_params), quantile_titles=QUANTILE_TITLES, usual_total=TOTAL,
         )  # fmt: skip
 
     # ---------------------------------------------------------------- planning
 
     async def plan(self, request: Request) -> Response:
-        """Return the plan of the form, or the error in it."""
+        """Return the plan of the form, or the error in it; the address of the page then holds the form."""
         form = await _form(request)
+        address = f"/release/new?{form.query}"
         try:
-            review = await run_in_threadpool(self._make_review, form)
+            content = await run_in_threadpool(lambda: _content(self._make_review(form)))
         except DiscreetError as problem:
-            return piece("release_plan.html", form=form, problem=_refusal(problem, form))
-        return piece("release_plan.html", form=form, problem=None, **_content(review))
+            return piece("release_plan.html", address, form=form, problem=_refusal(problem, form))
+        return piece("release_plan.html", address, form=form, problem=None, **content)
 
     async def review(self, request: Request) -> Response:
         """Return the confirmation: the cost of the release and the guarantee."""
@@ -158,6 +181,9 @@ class ReleasePage:
             folder = self._bundle_path(form)
             self._out.mkdir(parents=True, exist_ok=True)
             planned.release(folder)
+            while len(self._forms) >= MAX_KEPT_FORMS:
+                del self._forms[next(iter(self._forms))]
+            self._forms[folder.name] = form.query
             return folder.name
 
     # ---------------------------------------------------------------- bundles
@@ -175,7 +201,8 @@ class ReleasePage:
         return page(
             request, "released.html", title=report.title, eyebrow=f"Released as {folder.name}", tab="/release",
             charts=True, name=folder.name, notes=report.notes, body=report_body(replace(report, notes=())),
-            budget=self._budget(release),
+            budget=self._budget(release), form=self._forms.get(folder.name, ""), has_workbook=find_spec("xlsxwriter"),
+            files=[(file, meaning) for file, meaning in FILE_MEANINGS.items() if (folder / file).is_file()],
         )  # fmt: skip
 
     def _budget(self, release: Release) -> str:
@@ -209,6 +236,17 @@ class ReleasePage:
                 archive.write(file, f"{folder.name}/{file.name}")
         headers = {"Content-Disposition": f'attachment; filename="{folder.name}.zip"'}
         return Response(buffer.getvalue(), media_type="application/zip", headers=headers)
+
+    def workbook(self, request: Request) -> Response:
+        """Return a bundle as an Excel workbook."""
+        folder = self._existing_bundle(request.path_params["name"])
+        if folder is None:
+            return Response(status_code=404)
+        with TemporaryDirectory() as place:
+            (file,) = export(open_bundle(folder), Path(place) / f"{folder.name}.xlsx")
+            content = file.read_bytes()
+        headers = {"Content-Disposition": f'attachment; filename="{folder.name}.xlsx"'}
+        return Response(content, media_type=EXCEL, headers=headers)
 
     def _bundles(self) -> list[str]:
         if not self._out.is_dir():
@@ -249,9 +287,13 @@ def _content(review: Review) -> dict[str, Any]:
     widths = {"noise": max(expected.half_width for expected in plan.expected)}
     error = Picture("noise by size", {"half_widths": widths, "level": float(plan.level)}, NOISE_CAPTION)
     overrides = tuple(f"given instead of what is declared: {file}" for file in planned.overrides)
+    report = plan.report()
+    preview = preview_of(plan, review.form)
     return {
-        "planned": planned, "plan": plan, "outlook": outlook, "warnings": (*plan.notes, *overrides),
-        "body": report_body(plan.report()), "error": chart(error),
+        "planned": planned, "plan": plan, "outlook": outlook, "facts": report.facts,
+        "warnings": (*plan.notes, *overrides, *large_epsilon_note(plan)), "summary": summary(review.form, plan),
+        "body": report_body(replace(report, facts=(), notes=())), "error": chart(error), "preview": preview,
+        "preview_problem": None if preview.problem is None else _refusal(preview.problem, review.form),
         "left": None if outlook is None else amount_text(outlook.left),
         "refused": outlook is not None and outlook.verdict == "refused",
         "cost": amount_text(plan.cost if outlook is None else plan.cost.as_counted_by(outlook.left), up=True),
@@ -264,8 +306,9 @@ async def _form(request: Request) -> ReleaseForm:
 
 
 def _refusal(problem: DiscreetError, form: ReleaseForm) -> str:
-    """Render an error in the words of this form, which names the unit."""
-    return refusal(problem, max_groups=f"Groups per {form.unit_word}")
+    """Render an error in the words of this form, which names the unit, with the field that it is about."""
+    titles = {"max_groups": f"Groups per {form.unit_word}", "sizes": "Size of each group", "total": "In all, about"}
+    return refusal(problem, form.field_of(problem), isinstance(problem, IncompleteForm), **titles)
 
 
 def _tables(data: AvailableData) -> tuple[list[str], str]:

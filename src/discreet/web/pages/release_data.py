@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from ...engines.sources import open_source
 from ...errors import DiscreetError, InvalidInput
 from ...ledger.budget import Cost, amount_text
 from ...ledger.ledger import Ledger
+from ...questions.domains import REST
 from ...release.bundle.released import Release
 from ...release.counts import LedgerDecision, open_ledger, preview_release, release_plan
 from ...release.dataset import Dataset
@@ -27,14 +28,24 @@ from ...release.plan.plan import Plan
 from ...release.plan.planning import plan_request, refuse_unnamed_selection
 from ...release.plan.request import read_request
 from ...unit import Unit
+from ...wording import plural
 from .recipes import Recipe, recipe_for_data, recipe_for_dataset
-from .release_form import AS_DECLARED, ReleaseForm
+from .release_form import AS_DECLARED, IncompleteForm, ReleaseForm
 
 #: Maximum number of columns in the form.
 MAX_COLUMNS = 300
 
 #: Maximum number of characters of a column's public values in the form.
-_MAX_SHOWN = 120
+_MAX_SHOWN = 70
+
+#: Maximum number of declared values of a column to choose from.
+MAX_CHOICES = 400
+
+#: Pattern of a text that stands for itself on a line of its own.
+_PLAIN_LINE = re.compile(r"""(?!(?i:null|none|nan)$)[^\W\d_](?!.*[.][.])([^'"\n]*[^'"\s])?""")
+
+#: Kinds of columns whose values have no order that quantiles could use.
+_UNORDERED_KINDS = ("text", "boolean", "other")
 
 
 @dataclass(frozen=True)
@@ -51,6 +62,10 @@ class ColumnOffer:
         The way to declare its groups that is selected at first.
     text
         The declared groups as a person types them: the initial text of its field.
+    values
+        The declared values, to choose some of them; empty for bands and for very long lists.
+    has_order
+        True if its values can be in order, so that it may have quantiles.
     """
 
     name: str
@@ -58,6 +73,8 @@ class ColumnOffer:
     public: str = ""
     way: str = "values"
     text: str = ""
+    values: tuple[str, ...] = ()
+    has_order: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +101,10 @@ class TableOffer:
         The reason why no ledger can pay, or None.
     is_declared
         True if a file declares the dataset and its ledger.
+    may_spend_delta
+        True if the budget has a delta, so that the form asks for one.
+    publication
+        The curator's statements that the dataset declares, by their fields.
     """
 
     table: str
@@ -96,6 +117,8 @@ class TableOffer:
     budget: str = ""
     problem: DiscreetError | None = None
     is_declared: bool = False
+    may_spend_delta: bool = False
+    publication: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def may_choose_rows(self) -> bool:
@@ -176,18 +199,21 @@ class AddressedData:
     def offer(self, table: str) -> TableOffer:
         source = open_source(self.address)
         kinds = source.table(table)
-        columns = tuple(ColumnOffer(name, kind) for name, kind in kinds.items())
+        columns = tuple(_undeclared_column(name, kind) for name, kind in kinds.items())
         matching = self._matching_ledgers(source.dataset, kinds)
         units = tuple(dict.fromkeys(ledger.terms.unit for ledger in matching.values()))
         if len(units) != 1:
             ledgers = tuple(matching or self.ledgers)
-            return TableOffer(table, columns[:MAX_COLUMNS], None, units or (ROW, *kinds), ledgers=ledgers)
+            delta = any(ledger.terms.delta for ledger in matching.values())
+            return TableOffer(
+                table, columns[:MAX_COLUMNS], None, units or (ROW, *kinds), ledgers=ledgers, may_spend_delta=delta
+            )
         name, ledger = next(iter(matching.items()))
         reason = f"The ledger {name} is bound to it."
         budget = budget_text(ledger, name)
         return TableOffer(
             table, _groupable(units[0], columns), Unit(units[0]), (), reason, ledger.terms.relation, tuple(matching),
-            budget,
+            budget, may_spend_delta=bool(ledger.terms.delta),
         )  # fmt: skip
 
     def _matching_ledgers(self, dataset: str, kinds: Mapping[str, str]) -> dict[str, Ledger]:
@@ -205,7 +231,7 @@ class AddressedData:
 
     def plan_release(self, form: ReleaseForm) -> PlannedRelease:
         if not form.unit:
-            raise InvalidInput(
+            raise IncompleteForm(
                 "say who is protected.", "Choose the column that tells them apart, or each row.", argument="unit"
             )
         fields = {"unit": form.unit, **form.fields(form.unit)}
@@ -262,10 +288,11 @@ class DeclaredData:
         columns.sort(key=lambda choice: not choice.public)
         offer = TableOffer(
             name, _groupable(unit.column, columns), unit, unit_source=f"Declared in {declaration.name}.",
-            is_declared=True,
+            is_declared=True, publication=declaration.publication.to_json(),
         )  # fmt: skip
         try:
-            return replace(offer, budget=budget_text(dataset.ledger, str(declaration.ledger)))
+            budget = budget_text(dataset.ledger, str(declaration.ledger))
+            return replace(offer, budget=budget, may_spend_delta=bool(dataset.ledger.terms.delta))
         except DiscreetError as problem:
             return replace(offer, problem=problem)
 
@@ -310,14 +337,52 @@ def _declared_table(declaration: Declaration, table: str) -> str:
     return name
 
 
+def _undeclared_column(name: str, kind: str) -> ColumnOffer:
+    """Return a column whose groups are not declared."""
+    return ColumnOffer(name, kind, has_order=kind not in _UNORDERED_KINDS)
+
+
 def _column_offer(name: str, kind: str, declaration: Declaration) -> ColumnOffer:
     column = declaration.find_column(name)
     if column is None:
-        return ColumnOffer(name, kind)
+        return _undeclared_column(name, kind)
     text = groups_text(column)
-    shown = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]} …"
-    public = f"bands {shown}" if column.bands is not None else shown or f"the values in {column.file}"
-    return ColumnOffer(name, kind, public, AS_DECLARED, text)
+    if column.bands is not None:
+        return ColumnOffer(name, kind, f"bands {_shortened(text)}", AS_DECLARED, text, has_order=True)
+    try:
+        values = column_values(column, declaration.folder)
+    except DiscreetError:  # of a file, which the plan says
+        return ColumnOffer(name, kind, f"the values in {column.file}", AS_DECLARED)
+    items = tuple(map(_item_text, values))
+    is_range = isinstance(column.values, str) and ".." in column.values
+    place = "" if column.file is None else f" in {column.file}"
+    shown = _shortened(", ".join(map(str, values)))
+    public = text if is_range else f"{plural(len(items), 'value')}{place}: {shown}"
+    return ColumnOffer(
+        name, kind, public, AS_DECLARED, text if is_range else _lines(values[:MAX_CHOICES], items),
+        items if len(items) <= MAX_CHOICES else (), all(isinstance(value, int) for value in values),
+    )  # fmt: skip
+
+
+def column_values(column: DeclaredColumn, folder: Path) -> tuple[object, ...]:
+    """Return the declared values of a column without bands; its file is relative to a folder."""
+    values = column.domain(folder)
+    assert isinstance(values, Iterable)
+    return tuple(values)
+
+
+def _lines(values: Sequence[object], items: Sequence[str]) -> str:
+    """Return values one on each line, as plain as they can be; ``items`` are the same values in quotes where needed."""
+    if len(values) == 1:
+        return items[0]
+    return "\n".join(
+        str(value) if isinstance(value, str) and value is not REST and _PLAIN_LINE.fullmatch(value) else item
+        for value, item in zip(values, items, strict=False)
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN].rstrip(', ')} …"
 
 
 def groups_text(column: DeclaredColumn) -> str:
@@ -333,6 +398,13 @@ def groups_text(column: DeclaredColumn) -> str:
     if isinstance(column.values, str):
         return column.values
     return ",".join(map(_value_text, column.values or ()))
+
+
+def _item_text(value: object) -> str:
+    """Return a value of a domain as a person types it: also a missing one, and all others."""
+    if value is None:
+        return "NULL"
+    return "*" if value is ... or value is REST else _value_text(value if isinstance(value, int) else str(value))
 
 
 def _value_text(value: str | int) -> str:

@@ -54,6 +54,84 @@
     const token = document.querySelector('meta[name="discreet-word"]');
     event.detail.ctx.request.headers["X-Discreet-Session"] = token.content;
   });
+  function fill(field, text) {
+    field.value = text;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  // Mark the field that a refusal is about, open what hides it, and move there if the person asked for an answer:
+  // while somebody types, the keyboard stays where it is.
+  let asked = false;
+  document.addEventListener("submit", () => { asked = true; }, true);
+  document.addEventListener("click", (event) => { if (event.target.closest("[hx-post]:not(form)")) asked = true; }, true);
+  document.addEventListener("input", () => { asked = false; }, true);
+
+  function markField() {
+    const form = document.getElementById("release");
+    if (!form) return;
+    for (const field of form.querySelectorAll("[aria-invalid]")) { field.removeAttribute("aria-invalid"); field.removeAttribute("aria-describedby"); }
+    for (const old of form.querySelectorAll(".field-error")) old.remove();
+    const refusals = document.querySelectorAll("#review [data-field], #plan [data-field]");
+    refusals.forEach((refusal, number) => {
+      const field = fieldOf(form, refusal.dataset.field);
+      if (!field) { refusal.querySelector("[data-go]").remove(); return; }
+      uncover(field);
+      if (!refusal.classList.contains("todo")) field.setAttribute("aria-invalid", "true");
+      const message = document.createElement("p");
+      message.className = refusal.classList.contains("todo") ? "field-error quiet" : "field-error";
+      message.id = `field-error-${number}`;
+      message.textContent = refusal.querySelector("p").textContent;
+      field.setAttribute("aria-describedby", message.id);
+      (field.closest(".two") || field).after(message);
+    });
+    const plan = document.getElementById("plan");
+    if (asked && refusals.length) goTo(refusals[0]);
+    else if (asked && plan.getBoundingClientRect().top > innerHeight) plan.scrollIntoView();
+    asked = false;
+  }
+
+  // A column's groups may be declared in a way that hides their text: then the way itself is the field.
+  function fieldOf(form, name) {
+    const named = form.elements[name] && (form.elements[name].length && !form.elements[name].tagName ? form.elements[name][0] : form.elements[name]);
+    if (!named || named.type === "hidden") return null;
+    const column = named.closest(".declared");
+    return column && getComputedStyle(named.closest(".typed") || named).display === "none" ? column.querySelector("select") : named;
+  }
+
+  function uncover(field) {
+    for (let place = field.closest("details"); place; place = place.parentElement.closest("details")) place.open = true;
+    const row = field.closest(".field, fieldset");
+    if (row && getComputedStyle(row).display === "none") row.classList.add("shown");
+  }
+
+  function goTo(refusal) {
+    const field = fieldOf(document.getElementById("release"), refusal.dataset.field);
+    if (!field) return;
+    uncover(field);
+    field.focus();
+    field.scrollIntoView({ block: "center" });
+  }
+
+  document.addEventListener("click", (event) => {
+    const go = event.target.closest("[data-go]"), untick = event.target.closest("[data-untick]");
+    if (go) goTo(go.closest("[data-field]"));
+    if (untick) {
+      const boxes = untick.parentElement.querySelectorAll("input");
+      for (const box of boxes) box.checked = false;
+      boxes[0].dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    if (event.target.closest("[data-draw]")) {
+      const draw = document.getElementById("release").elements.draw;
+      fill(draw, String(Number(draw.value) + 1));
+    }
+    if (event.target.closest("[data-edit-sizes]")) {
+      const sizes = document.getElementById("sizes");
+      fill(sizes, document.getElementById("made-up").textContent);
+      uncover(sizes);
+      sizes.focus();
+    }
+  });
+
   // Keep the keyboard focus when a piece of the page is replaced.
   let focused = "";
   document.addEventListener("htmx:before:swap", () => { focused = document.activeElement ? document.activeElement.id : ""; });
@@ -63,13 +141,14 @@
     if (previous) previous.focus();
     const heading = document.getElementById("sure");
     if (heading && !heading.seen) { heading.seen = true; heading.focus(); }
+    markField();
   });
   dark.addEventListener("change", () => {
     for (const place of document.querySelectorAll("[data-chart]")) draw(place);
   });
 
   // Keep a slider and a number box equal: data-pair names the other one; sliders of ratios hold logarithms.
-  document.addEventListener("input", (event) => {
+  for (const kind of ["input", "pair"]) document.addEventListener(kind, (event) => {
     const other = event.target.dataset && document.getElementById(event.target.dataset.pair || "");
     if (!other) return;
     const slides = event.target.type === "range", ratio = (slides ? event.target : other).dataset.scale === "log";
@@ -95,9 +174,7 @@
     if (!name || !event.target.files.length) return;
     event.stopPropagation();
     const lines = (await event.target.files[0].text()).split(/\r?\n/).map((line) => line.trim()).filter(Boolean);
-    const field = event.target.form.elements[name];
-    field.value = lines.map((line) => (/^[^,'"*@\s][^,'"]*$/.test(line) ? line : `'${line.replaceAll("'", "''")}'`)).join(",");
-    field.dispatchEvent(new Event("input", { bubbles: true }));
+    fill(event.target.form.elements[name], lines.join("\n"));
   }, true);
 
   // Put dropped files into the field of their form.
@@ -134,5 +211,8 @@
     return files;
   }
 
-  document.addEventListener("DOMContentLoaded", () => prepare(document)); // after all scripts of the page
+  document.addEventListener("DOMContentLoaded", () => { // after all scripts of the page
+    prepare(document);
+    for (const box of document.querySelectorAll("input[data-pair]:not([type=range])")) box.dispatchEvent(new CustomEvent("pair", { bubbles: true }));
+  });
 })();

@@ -1,0 +1,1 @@
+"""FROM items of several tables, in SQL that all engines understand."""

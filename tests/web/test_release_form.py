@@ -1,0 +1,307 @@
+"""The form of a release: what it shows and keeps, where its refusals belong, and the preview that opens nothing."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+import urllib.parse
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import discreet as dc
+from discreet.errors import InvalidInput
+from discreet.web.frame.settings import PageSettings
+from discreet.web.pages.release_form import DEFAULTS, ReleaseForm
+from support.serving_pages import HOSTILE, QuietPages
+
+TOWNS = [f"town {k}" for k in range(60)]
+TEXT = f"""format = "discreet dataset"
+dataset = "visits"
+unit = "person"
+unit_name = "patient"
+ledger = "visits.ledger"
+publisher = "Office"
+
+[tables.visits]
+data = "visits.csv"
+
+[columns]
+site = "1..3"
+age = {{ bands = [20, 30, 45, 70] }}
+sex = ["f", "m"]
+town = {json.dumps([*TOWNS, "Aalst, east", "*"])}
+"""
+NEW = "/release/new?data=visits.toml&table=visits"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"p{k},{1 + k % 3},{20 + k % 50},{'fm'[k % 2]},town {k % 60},{k}\n" for k in range(311))
+    Path("visits.csv").write_text(f"person,site,age,sex,town,income\n{rows}")
+    Path("visits.toml").write_text(TEXT)
+    dc.Ledger.create("visits.ledger", dataset="visits", unit="person", epsilon=10)
+    return tmp_path
+
+
+@pytest.fixture
+def pages(folder: Path) -> QuietPages:
+    return QuietPages(PageSettings(("127.0.0.1:1",), (), (), "out", datasets=("visits.toml",)))
+
+
+def asked(**changed: str) -> dict[str, str]:
+    form = {
+        "data": "visits.toml", "table": "visits", "by": "site", "how:site": "declared", "values:site": "1..3",
+        "max_groups": "1", "epsilon": "1", "folder": "first", "unit_word": "patient", "total": "5000",
+    }  # fmt: skip
+    return form | {name.replace("__", ":"): value for name, value in changed.items()}
+
+
+def command(plan: str) -> str:
+    return re.findall(r'<code id="command">\n?(.*?)</code>', plan, re.DOTALL)[0]
+
+
+# ------------------------------------------------------------------------------------------------ the first look
+
+
+def test_nothing_is_refused_or_planned_before_the_first_input(pages: QuietPages) -> None:
+    form = pages.look(NEW)
+    assert 'role="alert"' not in form and "Tick the columns" in form
+    assert re.findall('hx-trigger="([^"]*)"', form)[0].startswith("input")  # and not: load
+
+
+def test_long_lists_are_shown_by_their_number_and_typed_one_on_each_line(pages: QuietPages) -> None:
+    form = pages.look(NEW)
+    assert "62 values: town 0, town 1" in form
+    area = html.unescape(re.findall('<textarea name="values:town".*?\n(.*?)</textarea>', form, re.DOTALL)[0])
+    assert area.splitlines() == [*TOWNS, "Aalst, east", "*"]
+    keys = [
+        re.findall('"key": "([0-9a-f]{64})', pages.post("/release/review", asked(by="town", **fields)))[0]
+        for fields in ({"how__town": "declared"}, {"how__town": "values", "values__town": area})
+    ]
+    assert keys[0] == keys[1]  # the lines ask for the groups as they are declared
+    plan = pages.post("/release/plan", asked(by="town", how__town="values", values__town="town 1\nAalst, east\n*\n"))
+    assert "town=town 1," in command(plan) and "Aalst, east" in command(plan)
+    assert re.search("3 town: 'town 1', 'Aalst, east'", plan)
+
+
+def test_some_of_the_declared_values_are_ticked(pages: QuietPages) -> None:
+    form = pages.look(NEW)
+    assert form.count('name="pick:town"') == 62 and 'name="pick:sex"' not in form  # two values need no choice
+    ticked = [("pick:town", "'town 1'"), ("pick:town", "'Aalst, east'")]
+    plan = pages.post("/release/plan", [*asked(by="town", how__town="some").items(), *ticked])
+    assert "(2 town: 'town 1', 'Aalst, east')" in plan
+    assert "Declare the groups of" in pages.post("/release/plan", asked(by="town", how__town="some"))
+
+
+# ------------------------------------------------------------------------------------------------ what matters
+
+
+@pytest.mark.parametrize(
+    ("changed", "unit", "left_out"),
+    [
+        ({"by": ""}, "person", {"max_groups", "totals", "one_row_each"}),
+        ({}, "row", {"max_groups", "one_row_each"}),
+        ({"how:site": "discover"}, "person", {"totals"}),
+        ({"quantile:site": "0.5"}, "person", {"max_groups", "one_row_each"}),
+        ({}, "person", {"one_row_each"}),
+    ],
+)
+def test_fields_that_do_not_matter_are_not_asked(changed: dict[str, str], unit: str, left_out: set[str]) -> None:
+    from starlette.datastructures import QueryParams
+
+    typed = asked(totals="all", one_row_each="yes", max_groups="2", delta="1e-6") | changed
+    fields = ReleaseForm.read(QueryParams({name: value for name, value in typed.items() if value})).fields(unit)
+    assert {"max_groups", "totals", "one_row_each"} - set(fields) == left_out
+
+
+def test_rho_is_not_shown_to_somebody_who_asked_for_an_epsilon(pages: QuietPages) -> None:
+    for changed in ({}, {"totals": "all"}, {"delta": "1e-7"}):
+        assert not re.search(r"\brho\b", pages.post("/release/plan", asked(**changed)))
+    gaussian = pages.post("/release/plan", asked(mechanism="discrete-gaussian", delta="1e-7"))
+    assert re.search(r"\brho\b", gaussian)
+
+
+def test_statements_and_quantiles_reach_the_bundle(pages: QuietPages) -> None:
+    assert 'placeholder="Office"' in pages.look(NEW)
+    form = asked(
+        by="age", how__age="declared", quantile__age="0.25,0.5,0.75", title="Visits 2026", contact="info@office.example"
+    )
+    plan = pages.post("/release/plan", form)
+    assert "--quantile age:0.5" in command(plan) and "--title" in command(plan)
+    assert "median of age" in plan and "Quantiles of age" in plan
+    page = pages.release(form)
+    assert "Visits 2026" in page and "info@office.example" in page and "quantiles.csv" in page
+    released = dc.open_bundle("out/first")
+    assert released.plan.publication.publisher == "Office" and len(released.quantiles()) == 3
+    assert dc.verify("out/first", ledger="visits.ledger").holds
+
+
+# ------------------------------------------------------------------------------------------------ refusals
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"epsilon": "-1"}, "epsilon"),
+        ({"max_groups": "x"}, "max_groups"),
+        ({"level": "7"}, "level"),
+        ({"delta": "2"}, "delta"),
+        ({"edition": "\u0007"}, "edition"),
+        ({"where": "age >>> 3"}, "where"),
+        ({"where": "nothing = 3"}, "where"),
+        ({"how:site": "values", "values:site": ""}, "values:site"),
+        ({"how:site": "values", "values:site": "1,1"}, "values:site"),
+        ({"by": "income", "how:income": "declared"}, "values:income"),
+        ({"by": "age", "how:age": "declared", "quantile:age": "2"}, "quantile:age"),
+        ({"by": "income", "how:income": "discover"}, "delta"),
+        ({"sizes": "site,size\n1,5\n2\n"}, "sizes"),
+        ({"sizes": "site,size\n1,5\n"}, "sizes"),
+        ({"total": "many"}, "total"),
+        ({"title": "x" * 400}, "title"),
+    ],
+)
+def test_a_refusal_names_its_field(pages: QuietPages, changed: dict[str, str], field: str) -> None:
+    plan = pages.post("/release/plan", asked() | changed)
+    assert re.findall('data-field="([^"]*)"', plan) == [field]
+    form = pages.look(NEW)
+    assert f'name="{field}"' in form  # which the form has
+
+
+def test_a_refusal_of_the_bundles_name_names_its_field(pages: QuietPages) -> None:
+    assert 'data-field="folder"' in pages.post("/release/review", asked(folder="a/b"))
+    assert 'data-field="epsilon"' in pages.post("/release/review", asked(epsilon="99"))
+
+
+def test_what_is_not_typed_yet_is_no_mistake(pages: QuietPages) -> None:
+    plan = pages.post("/release/plan", asked(by="income", how__income="values"))
+    assert 'role="status"' in plan and 'role="alert"' not in plan
+    wrong = pages.post("/release/plan", asked(by="income", how__income="values", values__income="1,1"))
+    assert 'role="alert"' in wrong
+
+
+def test_a_large_epsilon_is_named_weak(pages: QuietPages) -> None:
+    assert "protects weakly" in pages.post("/release/plan", asked(epsilon="8"))
+    assert "protects weakly" not in pages.post("/release/plan", asked(epsilon="2"))
+
+
+# ------------------------------------------------------------------------------------------------ the preview
+
+
+def test_the_preview_is_marked_and_moves_with_the_form(pages: QuietPages) -> None:
+    plan = pages.post("/release/plan", asked())
+    assert plan.count('data-word="SIMULATED"') > 100 and "made up" in plan
+    sizes = "site,size\n1,4000\n2,70\n3,0\n"
+    typed = pages.post("/release/plan", asked(sizes=sizes, epsilon="60", by="site"))
+    assert ">4,000<" in typed and ">70<" in typed
+    assert "SIMULATED" not in pages.post("/release/plan", asked(total="many"))
+
+
+def test_the_preview_opens_neither_data_nor_ledger(pages: QuietPages, monkeypatch: pytest.MonkeyPatch) -> None:
+    from discreet.release.dataset import Dataset
+    from discreet.web.pages import release_preview
+
+    bound = Dataset.open("visits.toml").plan(by=["site"], max_groups=1, epsilon=1)
+    form = ReleaseForm.read(_query(asked()))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("opened")
+
+    for method in ("open", "answer", "quote", "recorded", "spent", "left"):
+        monkeypatch.setattr(dc.Ledger, method, refuse)
+    for method in ("count", "rehearse", "table"):
+        monkeypatch.setattr(type(bound.source), method, refuse)
+    monkeypatch.setattr("builtins.open", refuse)
+    preview = release_preview.preview_of(bound.plan, form)
+    monkeypatch.undo()
+    assert preview.simulated is not None and preview.problem is None
+    assert (
+        preview.sizes.startswith("site,size\n1,")
+        and sum(int(line.split(",")[1]) for line in preview.sizes.split()[1:]) == 5000
+    )
+
+
+def _query(form: dict[str, str]):  # type: ignore[no-untyped-def]
+    from starlette.datastructures import QueryParams
+
+    return QueryParams(form)
+
+
+def test_a_preview_spends_nothing(pages: QuietPages) -> None:
+    for draw in range(3):
+        pages.post("/release/plan", asked(draw=str(draw)))
+    assert not dc.Ledger.open("visits.ledger").entries() and not Path("out").exists()
+
+
+def test_other_noise_is_another_draw(pages: QuietPages) -> None:
+    tables = {
+        re.findall("SIMULATED.*?</section>", pages.post("/release/plan", asked(draw=draw)), re.DOTALL)[0]
+        for draw in "0123"
+    }
+    assert len(tables) > 1
+
+
+# ------------------------------------------------------------------------------------------------ after the release
+
+
+def test_after_a_release_the_form_is_kept(pages: QuietPages) -> None:
+    form = asked(where="age > 30", how__site="values", values__site="1\n2", epsilon="2", title="Two sites")
+    page = pages.release(form)
+    assert re.search("epsilon 8 is left", page)
+    again = html.unescape(re.findall('id="again" href="([^"]*)"', page)[0])
+    kept = pages.look(again)
+    for name, value in (("where", "age > 30"), ("title", "Two sites"), ("epsilon", "2")):
+        assert html.unescape(re.findall(f'name="{name}" value="([^"]*)"', kept)[0]) == value
+    assert re.search('name="by" value="site" checked', kept) and 'hx-trigger="load' in kept
+    assert (
+        html.unescape(re.findall('<textarea name="values:site".*?\n(.*?)</textarea>', kept, re.DOTALL)[0]) == "1\n2\n"
+    )
+    assert 'name="folder" value="visits_1"' in kept  # another bundle
+    address = pages.ask("/release/plan", form).headers["hx-replace-url"]
+    assert address == again and "person" not in address
+
+
+def test_a_kept_form_asks_the_same(pages: QuietPages) -> None:
+    form = asked(by="age", how__age="declared", quantile__age="0.5", delta="0", counts="signed", level="0.9")
+    first = command(pages.post("/release/plan", form))
+    address = pages.ask("/release/plan", form).headers["hx-replace-url"].partition("?")[2]
+    again = dict(urllib.parse.parse_qsl(address)) | {"folder": "first"}
+    assert command(pages.post("/release/plan", again)) == first
+
+
+def test_the_workbook_of_a_bundle(pages: QuietPages) -> None:
+    page = pages.release(asked())
+    link = re.findall('href="([^"]*[.]xlsx)"', page)[0]
+    answer = pages.ask(link)
+    assert answer.status == 200 and "first.xlsx" in answer.headers["content-disposition"]
+    assert "xl/workbook.xml" in zipfile.ZipFile(io.BytesIO(answer.body)).namelist()
+    assert pages.ask("/release/bundles/none.xlsx").status == 404
+    assert sorted(file.name for file in Path("out/first").iterdir() if file.suffix == ".xlsx") == []
+
+
+def test_hostile_texts_in_an_address_are_escaped(pages: QuietPages) -> None:
+    for text in HOSTILE:
+        query = urllib.parse.urlencode(
+            {"where": text, "title": text, "by": "site", "values:site": text, "sizes": text, "how:site": text}
+        )
+        page = pages.look(f"{NEW}&{query}")
+        assert "<img src=x" not in page and "<script>alert" not in page and "Traceback" not in page
+        assert "49" not in re.findall('id="where"[^>]*', page)[0]
+
+
+def test_every_field_of_the_form_is_one_of_a_request(pages: QuietPages) -> None:
+    form = pages.look(NEW)
+    unknown = {name for name in DEFAULTS if f'name="{name}"' not in form} - {"error", "relation", "one_row_each"}
+    assert not unknown
+
+
+def test_a_form_that_is_too_long_for_an_address_keeps_its_table(pages: QuietPages) -> None:
+    long = "\n".join(f"town {k}" for k in range(3000))
+    form = ReleaseForm.read(_query(asked(by="town", how__town="values", values__town=long)))
+    assert form.query == "data=visits.toml&table=visits"
+    with pytest.raises(InvalidInput):
+        ReleaseForm.read(_query(asked(how__site="nonsense"))).fields("person")
