@@ -1,12 +1,13 @@
-"""Spaces as people type them: the sizes or the box of a map, and labels in a line or in a file."""
+"""Spaces as people type them: the sizes or the box of a map, labels and values in a line or in a file."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from ..errors import InvalidInput, UnreadableFile
+from ..errors import ForeignValue, InvalidInput
 from ..exact.rationals import as_fraction
+from ..sources.encodings import read_text_file
+from .base import Space
 from .grid import Grid
 from .labels import Labels
 
@@ -39,6 +40,27 @@ def read_labels(text: str) -> Labels:
     return Labels(_labels_of_file(text[1:]) if text.startswith("@") else _labels_of_line(text))
 
 
+def read_values(text: str, space: Space, argument: str) -> list[object]:
+    """Return comma-separated values of a space, or the lines of the file after an @, as the space writes them.
+
+    >>> from discreet.spaces import Range
+    >>> read_values("0, 1.5", Range(0, 3, step="0.5"), "outputs")
+    [0.0, 1.5]
+    """
+    if space.size is None:
+        raise InvalidInput("values without an end cannot be listed.", "Choose a range first.", argument=argument)
+    by_text: dict[str, object] = {str(value): value for value in (space.value(k) for k in range(space.size))}
+    pieces = _labels_of_file(text[1:]) if text.startswith("@") else _labels_of_line(text)
+    return [by_text[piece] if piece in by_text else _number(piece, space, argument) for piece in pieces]
+
+
+def _number(text: str, space: Space, argument: str) -> object:
+    """Return the value of a space that a number means, written otherwise: 2 for 2.0."""
+    if space.has_numbers:
+        return space.value(space.index(as_fraction(text, argument)))
+    raise ForeignValue(f"{text!r} is not one of the {space.noun}s.", "Write them as the space does.", argument=argument)
+
+
 def _labels_of_line(text: str) -> list[str]:
     labels = [label.strip() for label in text.split(",")]
     if "" in labels:
@@ -47,15 +69,7 @@ def _labels_of_line(text: str) -> list[str]:
 
 
 def _labels_of_file(file: str) -> list[str]:
-    try:
-        lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise UnreadableFile(
-            f"Cannot read the labels in {file}: the file is not UTF-8 text.", argument="labels"
-        ) from None
-    except OSError as problem:
-        raise UnreadableFile(f"Cannot read the labels in {file}: {problem.strerror}.", argument="labels") from None
-    labels = [line.strip() for line in lines]
+    labels = [line.strip() for line in read_text_file(file, "labels").splitlines()]
     empty = next((number for number, label in enumerate(labels, 1) if not label), None)
     if empty is not None:
         raise InvalidInput(f"{file} needs a label on every line; line {empty} is empty.", argument="labels")
