@@ -62,6 +62,7 @@ _NAMES_BY_MODULE = {
     ".release.contributions": ("contributions", "Contributions"),
     ".release.dataset": ("Dataset",),
     ".release.crosstab": ("crosstab",),
+    ".release.budget_plan": ("plan_budget", "BudgetPlan"),
     ".release.bundle.cross_frames": ("CrossTable",),
     ".release.bundle.released": ("Release",),
     ".ledger.ledger": ("Ledger",),
@@ -121,7 +122,9 @@ __all__ = [
     "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     "Dataset", "open_request", "write_request", "RequestFile", "open_bundle", "export",
     "explain_bundle", "BundleGuarantee", "simulate_release", "SimulatedRelease",
-    "crosstab", "CrossTable", "contributions", "Contributions",
+    "crosstab", "CrossTable",
+    "plan_budget", "BudgetPlan",
+    "contributions", "Contributions",
     "compare_editions", "EditionComparison", "export_editions",
     # collecting
     "perturb", "perturb_file", "PerturbedFile", "plan_collection", "CollectionPlan",

@@ -47,7 +47,9 @@ NAMES = {
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
     *("plan_release", "Plan", "release_counts", "Release", "ReleaseRequest", "Ledger", "verify_bundle", "BundleReport"),
     *("explain_bundle", "BundleGuarantee", "export_editions", "simulate_release", "SimulatedRelease"),
-    *("crosstab", "CrossTable", "contributions", "Contributions"),
+    *("crosstab", "CrossTable"),
+    *("plan_budget", "BudgetPlan"),
+    *("contributions", "Contributions"),
     *(
         "Dataset",
         "open_bundle",
