@@ -98,6 +98,11 @@ class Counting:
         return [aggregate.condition for aggregate in self.question.aggregates if aggregate.condition is not None]
 
     @property
+    def units(self) -> dict[str, str]:
+        """Its tables, and the column of each that names people."""
+        return {self.question.table: self.unit, **{one.join.table: one.join.key for one in self.question.tables}}
+
+    @property
     def uses_hashed_choice(self) -> bool:
         """True if a person's one group is chosen by ``hashed_choice``, which only questions with bands do."""
         return self.unit != ROW and self.max_groups == 1 and bool(self.groups.bands)
@@ -182,6 +187,9 @@ class Source(ABC):
     """
 
     has_own_name = True
+
+    #: True if questions may join several of its tables.
+    joins_tables = False
 
     @property
     def encoding(self) -> str:
@@ -305,18 +313,38 @@ class Source(ABC):
         )
 
     def _check(self, counting: Counting) -> None:
-        if self.view(counting.question.table) is not None:
+        question = counting.question
+        if question.tables:
+            self.check_join(counting.units)
+        for table, unit in counting.units.items():
+            self._check_table(table, unit, sorted(question.stored_of(table) | ({unit} - {ROW})))
+
+    def _check_table(self, table: str, unit: str, columns: Sequence[str]) -> None:
+        if self.view(table) is not None:
             raise InvalidInput("a view is counted through its table.", "Expand the question first.")
-        known = self.table(counting.question.table)
-        for column in counting.columns:
+        known = self.table(table)
+        for column in columns:
             if column not in known:
                 raise InvalidInput(
-                    f"the table {counting.question.table} has no column {column!r} of its own.",
-                    "Name a column of the table.",
+                    f"the table {table} has no column {column!r} of its own.", "Name a column of the table."
                 )
-            self.check_column(counting.question.table, column)
-        if counting.unit != ROW:
-            self.check_unit(counting.question.table, counting.unit)
+            self.check_column(table, column)
+        if unit != ROW:
+            self.check_unit(table, unit)
+
+    def check_join(self, units: Mapping[str, str]) -> None:
+        """Refuse a join of tables, each with its unit, whose units could be compared otherwise than by their texts."""
+        if not self.joins_tables:
+            raise Unsupported("tables cannot be joined in this data.", "Join them beforehand, into one table.")
+        for table in units:
+            if self.view(table) is not None:
+                raise InvalidInput(f"{table!r} is a view, and is not joined.", "Join the table behind it.")
+        kinds = {self.table(table).get(unit) for table, unit in units.items()}
+        if len(kinds) > 1 or not kinds <= {"integer", "text"} or ROW in units.values():
+            raise InvalidInput(
+                "the columns that name people are not of one kind in all joined tables.",
+                "Store all as text or all as whole numbers: '007' is not 7.",
+            )
 
     def _try_to_read(self, countings: Sequence[Counting], read: Callable[[Snapshot], _Read]) -> _Read | None:
         try:
