@@ -66,7 +66,7 @@ test-times: $(TESTED)  ## run the fast tests and write tests/times.md: the slowe
 	$(PYTEST) --ignore=tests/full --ignore=tests/long -m "not full and not long" --times=tests/times.md
 
 screenshots: $(READY) packages  ## take the pictures of the pages for the documentation
-	DISCREET_SCREENSHOTS=$(CURDIR)/docs/_static/pages $(BIN)/python -m pytest -q -k accessible tests/full/browser/test_pages_in_a_browser.py tests/full/browser/test_released_page.py
+	DISCREET_SCREENSHOTS=$(CURDIR)/docs/_static/pages $(BIN)/python -m pytest -q -k "accessible or fits_a_phone" tests/full/browser
 
 lint: $(READY)  ## style
 	$(BIN)/ruff check src studies/src tests benchmarks

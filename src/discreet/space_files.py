@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .errors import DiscreetError, InvalidInput, UnreadableFile
+from .sources.encodings import read_text_file
 from .spaces import Graph, MetricSpace, Space, space_from
 from .strict_json import read_json
 
@@ -37,12 +38,7 @@ def read_space(path: str | Path) -> Space:
     3.0
     """
     file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as problem:
-        raise UnreadableFile(f"cannot read {path}: {problem.strerror or problem}.", argument="space") from None
-    except UnicodeDecodeError:
-        raise UnreadableFile(f"{path} is not text.", argument="space") from None
+    text = read_text_file(file, "space")
     if file.suffix.lower() == ".json":
         content = read_json(text, str(path))
         if not isinstance(content, Mapping):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from datetime import UTC, datetime
 from typing import Any
 
 import duckdb
@@ -16,6 +15,7 @@ from discreet.engines.reference import count_rows, read_value
 from discreet.engines.sources import open_source
 from discreet.errors import Unsupported
 from support import engines as engine_registry
+from support.awkward import rows_of_every_kind
 from support.countings import KEY, counting
 from support.postgres_questions import one
 from support.postgres_server import Server, server
@@ -85,19 +85,7 @@ def test_numbers_dates_and_moments_at_the_ends_of_their_types_fail_nowhere(pg: S
 
 
 def test_groups_of_every_kind_are_those_of_the_reference(pg: Server) -> None:
-    rows: list[dict[str, Any]] = [
-        {"p": f"p{i % 7}", "t": t, "n": n, "b": b, "d": d, "q": q}
-        for i, (t, n, b, d, q) in enumerate(
-            zip(
-                ["a", "A", "", None, "a ", "it's", "5", " 5 ", "é", "%"] * 6,
-                [Decimal("1.00"), Decimal("1.50"), None, Decimal("-2"), Decimal("3")] * 12,
-                [True, False, None] * 20,
-                [date(2020, 1, 1), None, date(1, 1, 1), date(9999, 12, 31)] * 15,
-                [1, 2, None, -5, 2**40, 0] * 10,
-                strict=True,
-            )
-        )
-    ]
+    rows = rows_of_every_kind()
     name = pg.database("CREATE TABLE t (p text, t text, n numeric(10, 2), b boolean, d date, q bigint)")
     with pg.connect(name) as base, base.cursor() as cursor:
         cursor.executemany("INSERT INTO t VALUES (%(p)s, %(t)s, %(n)s, %(b)s, %(d)s, %(q)s)", rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 
@@ -58,6 +59,31 @@ def test_the_citation_has_the_required_keys_of_its_format() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= set(citation)
     assert citation["cff-version"] == "1.2.0" and all(set(author) == {"name"} for author in citation["authors"])
+
+
+def test_the_privacy_promise_has_the_odds_and_beliefs_of_its_epsilons() -> None:
+    rows = re.findall(r"^\| ([\d.]+) \| ([\d.]+)-fold \| ([\d.]+)% \|$", (DOCS / "promise.md").read_text("utf-8"), re.M)
+    assert len(rows) == 4
+    for epsilon, odds, belief in rows:
+        odds_ratio = math.exp(float(epsilon))
+        assert odds == f"{odds_ratio:.2f}"
+        assert 0 <= float(belief) - 100 * odds_ratio / (1 + odds_ratio) < 0.1  # rounded up
+
+
+def unproved_cells(text: str) -> list[str]:
+    """Return the cells of a comparison that neither link to evidence nor say that there is none."""
+    rows = [row.strip("| ").split(" | ") for row in re.findall(r"^\| [^-].*\|$", text, re.M)]
+    cells = [cell for row in rows if row[0] not in ("tool", "discreet") for cell in row[1:]]
+    assert len(cells) > 50
+    return [cell for cell in cells if not re.search(r"\]\[[a-z]+-[a-z]+\]|not found|not looked up", cell)]
+
+
+def test_every_cell_of_the_comparison_has_evidence_or_says_that_there_is_none() -> None:
+    text = (DOCS / "comparison.md").read_text(encoding="utf-8")
+    assert unproved_cells(text) == []
+    assert unproved_cells(text + "| OtherDP | exact, they say | not found |\n") == ["exact, they say"]
+    used, defined = (re.findall(pattern, text, re.M) for pattern in (r"\]\[([a-z-]+)\]", r"^\[([a-z-]+)\]: https://"))
+    assert set(used) == set(defined) and len(defined) == len(set(defined))
 
 
 def test_changes_are_listed_by_version_and_kind() -> None:

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import discreet as dc
-from discreet.cli.main import app
 from discreet.collect.collection import read_collection, reader_of
 from discreet.errors import DiscreetError
 from discreet.spaces import Space
+from support.command_line import printed
 
 HOURS = dc.Ring(12)
 ENERGY = dc.Range(0, 4, "0.5")
@@ -21,14 +20,6 @@ STOPS = dc.Graph([("north", "centre"), ("centre", "east"), ("east", "harbour", 2
 TREE = dc.Tree({"any": None, "fruit": "any", "root": "any", "apple": "fruit"})
 SPACES: list[Space] = [HOURS, ENERGY, STOPS, TREE, dc.Range(20, 80, 10)]
 everywhere = pytest.mark.parametrize("space", SPACES, ids=repr)
-
-
-def said(*arguments: object) -> str:
-    done = CliRunner().invoke(app, [str(word) for word in arguments], env={"COLUMNS": "200", "TERM": "dumb"})
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    assert done.exit_code == 0, done.output
-    return done.output
 
 
 @everywhere
@@ -58,15 +49,15 @@ def test_files_of_values_are_perturbed_and_estimated(space, tmp_path: Path):
     values = [space.value(k % space.size) for k in range(300)]
     (tmp_path / "values.csv").write_text("value\n" + "".join(f"{v}\n" for v in values), encoding="utf-8")
     mechanism = tmp_path / "m.json"
-    said(
+    printed(
         "perturb", "value", "--data", tmp_path / "values.csv", "--mechanism", mechanism, "-o", tmp_path / "reports.csv"
     )
-    out = json.loads(said("estimate", tmp_path / "reports.csv", "--mechanism", mechanism, "--json"))
+    out = json.loads(printed("estimate", tmp_path / "reports.csv", "--mechanism", mechanism, "--json"))
     assert out["people"] == 300
     (tmp_path / "wrong.csv").write_text("value\nnowhere\n", encoding="utf-8")
     wrong = tmp_path / "wrong.csv"
     with pytest.raises(DiscreetError):
-        said("perturb", "value", "--data", wrong, "--mechanism", mechanism, "-o", tmp_path / "x.csv")
+        printed("perturb", "value", "--data", wrong, "--mechanism", mechanism, "-o", tmp_path / "x.csv")
     assert not (tmp_path / "x.csv").exists()
 
 
@@ -91,13 +82,15 @@ def test_the_command_line_names_such_spaces(tmp_path: Path):
     ring.write_text('{"kind": "ring", "n": 12}', encoding="utf-8")
     stops.write_text("from,to,length\nnorth,centre,1\ncentre,east,1\neast,harbour,2\n", encoding="utf-8")
     out = tmp_path / "m.json"
-    assert "epsilon 1 per unit" in said("design", "--family", "geometric", "--space", ring, "--epsilon", 1, "-o", out)
+    assert "epsilon 1 per unit" in printed(
+        "design", "--family", "geometric", "--space", ring, "--epsilon", 1, "-o", out
+    )
     assert dc.load(out) == dc.geometric(dc.Ring(12), epsilon=1)
-    assert "per unit of distance" in said("verify", out)
-    assert "Graph(4 values)" in said("compare", "--space", stops, "--epsilon", 1)
-    assert "mean absolute error" in said("calibrate", "--family", "geometric", "--space", ring, "--mean-error", 1)
+    assert "per unit of distance" in printed("verify", out)
+    assert "Graph(4 values)" in printed("compare", "--space", stops, "--epsilon", 1)
+    assert "mean absolute error" in printed("calibrate", "--family", "geometric", "--space", ring, "--mean-error", 1)
     (tmp_path / "matrix.csv").write_text("\n".join(["0.5,0.5,0,0"] * 4), encoding="utf-8")
-    assert "Graph(4 values)" in said("verify", tmp_path / "matrix.csv", "--space", stops, "--notion", "metric")
+    assert "Graph(4 values)" in printed("verify", tmp_path / "matrix.csv", "--space", stops, "--notion", "metric")
 
 
 def test_surveys_of_such_values_are_planned():

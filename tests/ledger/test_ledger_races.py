@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from fractions import Fraction
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -25,7 +26,7 @@ SHARE = Fraction(1, 3)
 # ------------------------------------------------------------------------------------------------ races
 
 
-def racer(me: int, paths: list[str], gate: Barrier, results: Any, careless: bool) -> None:
+def racer(me: int, gate: Barrier, results: Any, paths: list[str], careless: bool) -> None:
     """Reserve once from every ledger, each at the same moment as the others; and commit every second one."""
     won = []
     for k, path in enumerate(paths):
@@ -48,16 +49,21 @@ def racer(me: int, paths: list[str], gate: Barrier, results: Any, careless: bool
 
 def race(paths: list[str], racers: int, careless: bool = False) -> dict[int, list[int]]:
     """Who won in which rounds."""
+    return results_of(racer, racers, paths, careless)
+
+
+def results_of(target: Callable[..., None], processes: int, *arguments: object) -> dict[int, Any]:
+    """Run ``target(number, gate, results, *arguments)`` in some processes; return their results by number."""
     context = multiprocessing.get_context("spawn")
-    gate, results = context.Barrier(racers), context.Queue()
-    processes = [context.Process(target=racer, args=(me, paths, gate, results, careless)) for me in range(racers)]
-    for process in processes:
+    gate, results = context.Barrier(processes), context.Queue()
+    started = [context.Process(target=target, args=(me, gate, results, *arguments)) for me in range(processes)]
+    for process in started:
         process.start()
-    won = dict(results.get(timeout=LIMIT_SECONDS) for _ in processes)
-    for process in processes:
+    by_number = dict(results.get(timeout=LIMIT_SECONDS) for _ in started)
+    for process in started:
         process.join()
         assert process.exitcode == 0
-    return won
+    return by_number
 
 
 @pytest.mark.parametrize(
@@ -95,7 +101,7 @@ def test_a_ledger_that_looks_before_it_locks_loses_the_race(tmp_path: Path) -> N
     assert "costs more than was left" in ledger.verify().problems[0]
 
 
-def spend_it_all(me: int, path: str, gate: Barrier, results: Any) -> None:
+def spend_it_all(me: int, gate: Barrier, results: Any, path: str) -> None:
     """Release one question after the other until the budget is spent."""
     ledger, done = Ledger.open(path), 0
     gate.wait(LIMIT_SECONDS)
@@ -110,15 +116,7 @@ def spend_it_all(me: int, path: str, gate: Barrier, results: Any) -> None:
 
 def test_processes_that_spend_it_all_through_several_checkpoints_spend_exactly_that(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "x.ledger", dataset="d", unit="row", epsilon=60 * SHARE)
-    context = multiprocessing.get_context("spawn")
-    gate, results = context.Barrier(4), context.Queue()
-    processes = [context.Process(target=spend_it_all, args=(me, ledger.name, gate, results)) for me in range(4)]
-    for process in processes:
-        process.start()
-    done = dict(results.get(timeout=LIMIT_SECONDS) for _ in processes)
-    for process in processes:
-        process.join()
-        assert process.exitcode == 0
+    done = results_of(spend_it_all, 4, ledger.name)
     assert sum(done.values()) == 60 and ledger.left().epsilon == 0 and ledger.orphans() == ()
     assert [event.number for event in ledger.events() if event.kind == "checkpoint"] == [64, 128]
     somebody = max(done, key=done.__getitem__)

@@ -21,6 +21,7 @@ from discreet.exact.tables import Table
 from discreet.mechanism import Mechanism
 from discreet.spaces import Counts, Grid, Integers, Labels
 from discreet.utility import bias, cost, expected_loss, kantorovich, probability_of_truth, tail, variance
+from support.golden import golden_prior
 from support.grids import every_case
 from support.oracles import linear_minimum
 from support.paths import GOLDEN
@@ -55,17 +56,6 @@ def from_fractions(rows: list[list[Fraction]]) -> Table:
     return Table.from_rows([[int(x * scale) for x in row] for row in rows])
 
 
-def golden_priors(name: str, n: int) -> list[Fraction] | None:
-    """As the README of the golden values defines them."""
-    weights = {
-        "uniform": [1] * (n + 1),
-        "tri": [min(j, n - j) + 1 for j in range(n + 1)],
-        "geo2": [Fraction(1, 2**j) for j in range(n + 1)],
-        "binom": [math.comb(n, j) for j in range(n + 1)],
-    }[name]
-    return None if name == "uniform" else [Fraction(w) / sum(weights) for w in weights]
-
-
 def closed_form(row: dict[str, str]) -> Table | None:
     """The mechanism that attains a golden optimum, where one is known in closed form."""
     n, a = int(row["n"]), Fraction(row["alpha"])
@@ -89,7 +79,7 @@ ROWS = [
 @every_case("row", ROWS, ids=lambda r: f"{r['n']}-{r['alpha']}-{r['properties']}-{r['aggregate']}-{r['prior']}")
 def test_golden_costs_of_the_closed_forms(row):
     n, worst = int(row["n"]), row["aggregate"] == "max"
-    table, prior = closed_form(row), golden_priors(row["prior"], n)
+    table, prior = closed_form(row), golden_prior(row["prior"], n)
     assert cost(table, row["objective"], prior, worst, exact=True) == Fraction(row["raw_exact"])
     assert cost(table, row["objective"], prior, worst) == pytest.approx(float(row["raw_cost"]), abs=1e-11)
     assert cost(table, row["objective"], prior, worst, rescaled=True) == pytest.approx(
@@ -114,7 +104,7 @@ def test_golden_figures_eight_and_nine(row):
 def test_golden_costs_of_always_reporting_the_same():
     """Optima that ignore the truth ([C] figure 1): n = 4, L2: 2. With the binomial prior, n = 6: L2 3/2, L0 11/16."""
     assert cost(Table.from_rows([[0, 0, 1, 0, 0]] * 5), "L2", exact=True) == 2
-    always_three, prior = Table.from_rows([[0, 0, 0, 1, 0, 0, 0]] * 7), golden_priors("binom", 6)
+    always_three, prior = Table.from_rows([[0, 0, 0, 1, 0, 0, 0]] * 7), golden_prior("binom", 6)
     assert cost(always_three, "L2", prior, exact=True) == Fraction(3, 2)
     assert cost(always_three, "L0", prior, exact=True) == Fraction(11, 16)
 

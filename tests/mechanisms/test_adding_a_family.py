@@ -43,7 +43,7 @@ def toy() -> Iterator[Family]:
 
 
 def said(*arguments: object) -> str:
-    """What the command line prints; a mistake is raised."""
+    """What the command line prints, its verbs read anew for the new family; a mistake is raised."""
     done = CliRunner().invoke(app, [str(word) for word in arguments], env={"COLUMNS": "200", "TERM": "dumb"})
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception

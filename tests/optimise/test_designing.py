@@ -21,6 +21,7 @@ from discreet.optimise.design.design import read_request
 from discreet.optimise.design.report import Design, report_of_design
 from discreet.optimise.lp.search import search
 from discreet.report import Fact
+from support.golden import golden_prior
 from support.grids import every_case
 from support.refusals import refused
 from support.tiers import examples
@@ -43,16 +44,6 @@ def _sound(mechanism, alpha, codes=()):
 # ------------------------------------------------------------------------------------------------ golden values
 
 
-def _prior(name, n):
-    weights = {
-        "uniform": [1] * (n + 1),
-        "tri": [min(j, n - j) + 1 for j in range(n + 1)],
-        "geo2": [Fraction(1, 2**j) for j in range(n + 1)],
-        "binom": [math.comb(n, j) for j in range(n + 1)],
-    }[name]
-    return [Fraction(w) / sum(weights) for w in weights]
-
-
 def test_every_golden_optimum_of_the_paper_is_met_exactly(golden):
     """golden_004.csv: optima of [C]'s programs in exact arithmetic, as fractions."""
     lines = list(csv.DictReader((golden / "golden_004.csv").read_text().splitlines()))
@@ -62,7 +53,7 @@ def test_every_golden_optimum_of_the_paper_is_met_exactly(golden):
         codes = () if line["properties"] == "none" else line["properties"].split("+")
         m = dc.design(
             n, alpha=line["alpha"], loss=line["objective"], properties=codes, worst_case=worst,
-            prior=None if worst else _prior(line["prior"], n),
+            prior=None if worst else golden_prior(line["prior"], n),
         )  # fmt: skip
         assert _details(m)["cost"] == line["raw_exact"], line
         assert _details(m)["gap"] <= 1e-10

@@ -39,19 +39,19 @@ def question(aggregates: str, unit: str = "person", grouped: bool = True):
     ],
 )
 def test_cells_that_one_person_moves(aggregates, relation, max_groups, cells):
-    assert Protection("person", relation, max_groups).sensitivity(question(aggregates), SITES) == cells
+    assert Protection("person", relation, max_groups).change(question(aggregates), SITES).l1 == cells
 
 
 def test_a_total_moves_by_one_even_when_a_person_is_replaced():
     asked = question("COUNT(*)", grouped=False)
-    assert Protection("person", "substitution", 1).sensitivity(asked, TOTAL) == 1
+    assert Protection("person", "substitution", 1).change(asked, TOTAL).l1 == 1
 
 
 def test_structural_zeros_are_not_moved():
     from discreet.questions.groups import with_zeros
 
     zeros = with_zeros(SITES, [{"site": 1}, {"site": 2}])
-    assert Protection("person", "add-remove", 3).sensitivity(question("COUNT(*)"), zeros) == 1
+    assert Protection("person", "add-remove", 3).change(question("COUNT(*)"), zeros).l1 == 1
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "substitution"])
@@ -61,7 +61,7 @@ def test_the_bound_is_reached_and_never_exceeded(relation, max_groups):
     places = [set(c) for c in product([1, 2, 3], repeat=max_groups)]
     pairs = product(places, places) if relation == "substitution" else ((set(), p) for p in places)
     most = max(len(before ^ after) for before, after in pairs)
-    assert Protection("person", relation, max_groups).sensitivity(question("COUNT(*)"), SITES) == most
+    assert Protection("person", relation, max_groups).change(question("COUNT(*)"), SITES).l1 == most
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import datetime
 import decimal
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -362,7 +362,14 @@ DOMAINS: list[dict[str, Any]] = [
 def random_countings(chance: random.Random, several: int, key: bytes) -> list[Counting]:
     """Questions with conditions on three columns, so that some meet what is odd about a column."""
     columns = [chance.choice(["f", "f4", "t", "w"]), *chance.sample(sorted(_LITERALS), 2)]
-    return [_random_counting(chance, columns, key) for _ in range(several)]
+    countings = [_random_counting(chance, columns, key) for _ in range(several)]
+    return [_of_rows(one, place) for place, one in enumerate(countings)]
+
+
+def _of_rows(counting: Counting, place: int) -> Counting:
+    """Every third count of people is of up to four of their rows."""
+    events = counting.unit != "row" and place % 3 == 0
+    return replace(counting, max_rows=1 + place % 4) if events else counting
 
 
 def _random_counting(chance: random.Random, columns: Sequence[str], key: bytes) -> Counting:
@@ -383,3 +390,16 @@ def counting(sql: str, domain: dict[str, Any], unit: str, k: int, key: bytes) ->
     question = read_question(sql, unit=unit)
     groups = groups_from(domain, question.by) if domain else TOTAL
     return Counting(question, groups, unit, k, key)
+
+
+def rows_of_every_kind() -> list[dict[str, Any]]:
+    """Return 60 rows of seven people with a text, a decimal number, a truth value, a date and a whole number."""
+    columns = zip(
+        ["a", "A", "", None, "a ", "it's", "5", " 5 ", "é", "%"] * 6,
+        [*map(decimal.Decimal, ("1.00", "1.50")), None, *map(decimal.Decimal, ("-2", "3"))] * 12,
+        [True, False, None] * 20,
+        [DAY(2020, 1, 1), None, DAY(1, 1, 1), DAY(9999, 12, 31)] * 15,
+        [1, 2, None, -5, 2**40, 0] * 10,
+        strict=True,
+    )
+    return [{"p": f"p{i % 7}", "t": t, "n": n, "b": b, "d": d, "q": q} for i, (t, n, b, d, q) in enumerate(columns)]

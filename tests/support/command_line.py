@@ -54,6 +54,11 @@ def invoke(*arguments: object, code: int = 0) -> Ended:
     return _in_this_process(app, arguments, code)
 
 
+def printed(*arguments: object) -> str:
+    """Return what a verb prints in a wide terminal; its errors are raised."""
+    return _in_this_process(app, arguments, 0, env={"COLUMNS": "200", "TERM": "dumb"}).stdout
+
+
 @cache
 def _command() -> Any:
     """Return the verbs as Typer reads them, which takes longer than most of them do."""

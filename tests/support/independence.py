@@ -36,6 +36,9 @@ def violations(
             told = f"{counting.question.text}, {unit}"
             if (moved != by_itself).any():
                 found.append(f"{told}: one {unit} less is not what it counts alone")
-            if np.abs(moved).max(initial=0) > 1 or (np.abs(moved).max(axis=1) > 0).sum() > counting.max_groups:
+            if (
+                np.abs(moved).max(initial=0) > (counting.max_rows or 1)
+                or (np.abs(moved).max(axis=1) > 0).sum() > counting.max_groups
+            ):
                 found.append(f"{told}: one {unit} less moves too much")
     return found

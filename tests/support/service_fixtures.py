@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -21,15 +23,21 @@ class Managed(NamedTuple):
     token: str
 
 
-@pytest.fixture(scope="session")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Managed]:
-    """Start one service for all tests of this process that do not stop it."""
-    folder = tmp_path_factory.mktemp("service")
+@contextmanager
+def managed_service(folder: Path) -> Iterator[Managed]:
+    """Run a service that keeps its reports in a folder."""
     token = make_token(str(folder / "reports.db"))
     service = RunningService(str(folder / "reports.db"), folder / "log", ("--rate", "0"))
     service.start()
     yield Managed(service, token)
     service.stop()
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Managed]:
+    """Start one service for all tests of this process that do not stop it."""
+    with managed_service(tmp_path_factory.mktemp("service")) as managed:
+        yield managed
 
 
 @pytest.fixture

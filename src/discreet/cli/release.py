@@ -64,6 +64,7 @@ def release(
     sizes: Path | None = None,
     relation: str | None = None,
     max_groups: int | None = None,
+    max_rows: int | None = None,
     totals: str | None = None,
     quantile: list[str] | None = None,
     by: Annotated[

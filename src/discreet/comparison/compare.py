@@ -315,7 +315,7 @@ def compare(
 ) -> Comparison | ComparisonSweep:
     """Put mechanisms for the counts 0..n, or for the values of a space, side by side.
 
-    For each its costs, properties, error by true value and tight epsilon.
+    A comparison states the costs, properties, error by true value and tight epsilon of each.
 
     Parameters
     ----------

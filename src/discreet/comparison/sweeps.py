@@ -21,7 +21,7 @@ class ComparisonSweep(Tabular, Result):
     Attributes
     ----------
     epsilons
-        As they were asked for, in their order.
+        The epsilons as given, in their order.
     comparisons
         One for each epsilon.
 

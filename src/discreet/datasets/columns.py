@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import InvalidInput, InWords, WrongType
 from ..questions.bands import DeclaredBands, bands_from, read_bands
 from ..questions.declarations import declared_values, kind_of
-from ..questions.domains import domain_values, split_domain
+from ..questions.domains import Rest, domain_values, split_domain
 from ..report import Json
 from ..wording import nearest
 from .locations import relative_path
@@ -152,8 +152,6 @@ class DeclaredColumn:
 
 
 def _with_ellipsis(values: Iterable[object]) -> Iterable[object]:
-    from ..questions.domains import Rest
-
     if isinstance(values, range):
         return values
     return [... if isinstance(value, Rest) else value for value in values]

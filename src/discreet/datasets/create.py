@@ -16,7 +16,7 @@ from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
 from ..ledger.bindings import refuse_other_unit_name
 from ..ledger.budget import Cost, LedgerTerms
 from ..ledger.ledger import Ledger
-from ..sources.encodings import read_encoding
+from ..sources.encodings import read_encoding, read_text_file
 from ..unit import read_unit_name
 from ..wording import nearest
 from .columns import DeclaredColumn
@@ -184,9 +184,7 @@ def _absolute_address(data: str) -> str:
     return str(address.path.resolve()) if address.in_files else str(address)
 
 
-def write_dataset(
-    new: NewDataset, *, budget: object = None, delta: object = 0, relation: str = "add-remove", adopt: bool = False
-) -> Ledger:
+def write_dataset(new: NewDataset, *, budget: object = None, delta: object = 0, adopt: bool = False) -> Ledger:
     """Write a declaration, and make its ledger or adopt the existing one: both, or neither.
 
     The ledger is made first. A program that is killed before the declaration is written leaves an unused ledger with
@@ -203,7 +201,7 @@ def write_dataset(
         write_new_file(file, new.text)
         return ledger
     refuse_second_budget(declaration)
-    ledger, is_new = _unused_ledger(declaration, address, budget, delta, relation)
+    ledger, is_new = _unused_ledger(declaration, address, budget, delta)
     try:
         for table in declaration.tables:  # from now on, another file is another edition
             bind_edition(ledger, table, "", declaration.data_of(table))
@@ -215,9 +213,7 @@ def write_dataset(
     return ledger
 
 
-def _unused_ledger(
-    declaration: Declaration, address: str, budget: object, delta: object, relation: str
-) -> tuple[Ledger, bool]:
+def _unused_ledger(declaration: Declaration, address: str, budget: object, delta: object) -> tuple[Ledger, bool]:
     """Return a new ledger and True, or an existing unused ledger with the same terms and False."""
     if os.path.lexists(address):
         try:
@@ -225,16 +221,13 @@ def _unused_ledger(
         except UnreadableFile:
             ledger = None
         if ledger is not None and all(entry.reservation.cost == Cost(Fraction(0)) for entry in ledger.entries()):
-            same = LedgerTerms.new(declaration.dataset, declaration.unit, relation, budget, delta, "sum")
+            same = LedgerTerms.new(declaration.dataset, declaration.unit, "add-remove", budget, delta, "sum")
             if replace(same, ledger=ledger.terms.ledger, key=ledger.terms.key) == ledger.terms:
                 return ledger, False
         raise InvalidInput(
             f"{address} exists already, and a ledger is never overwritten.", f"Use it: {arg('ledger', address)}."
         )
-    ledger = Ledger.create(
-        address, dataset=declaration.dataset, unit=declaration.unit, relation=relation, epsilon=budget, delta=delta
-    )
-    return ledger, True
+    return Ledger.create(address, dataset=declaration.dataset, unit=declaration.unit, epsilon=budget, delta=delta), True
 
 
 def refuse_other_terms(ledger: Ledger, declaration: Declaration) -> None:
@@ -286,7 +279,7 @@ def check_dataset(declaration: Declaration) -> tuple[str, ...]:
 def add_columns(path: Path, columns: Sequence[DeclaredColumn]) -> Declaration:
     """Add public values of columns to a declaration; keep its other lines and comments."""
     dataset = Declaration.open(path)
-    text = path.read_text(encoding="utf-8")
+    text = read_text_file(path)
     sources = [
         open_source(dataset.data_of(table), encoding=dataset.encoding_of(table)).call_table(table)
         for table in dataset.tables

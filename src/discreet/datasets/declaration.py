@@ -20,7 +20,7 @@ from ..engines.base import ROW
 from ..errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, named
 from ..ledger.budget import read_name
 from ..report import Json, Report, Result, Section, Terms
-from ..sources.encodings import read_encoding
+from ..sources.encodings import read_encoding, read_text_file
 from ..sources.files import is_csv, refuse_encoding
 from ..unit import read_unit_name
 from ..wording import in_sql, listed, nearest
@@ -205,13 +205,7 @@ class Declaration(Result):
     def open(cls, path: str | Path) -> Declaration:
         """Read a declaration from its file, without opening the data or the ledger."""
         file = Path(path)
-        try:
-            text = file.read_text(encoding="utf-8")
-        except OSError as problem:
-            raise UnreadableFile(f"cannot read {file}: {problem.strerror or type(problem).__name__}.") from None
-        except UnicodeDecodeError:
-            raise UnreadableFile(f"{file} is not UTF-8 text.", "Save it as UTF-8.") from None
-        return cls.from_text(text, file)
+        return cls.from_text(read_text_file(file), file)
 
     @classmethod
     def from_text(cls, text: str, path: Path) -> Declaration:

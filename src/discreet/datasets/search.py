@@ -68,7 +68,7 @@ def _declaration_text(file: Path, folder: Path) -> str | None:
         inside = file.resolve().is_relative_to(folder.resolve())
         if not inside or not file.is_file() or file.stat().st_size > _MAX_FILE_BYTES:
             return None
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except (OSError, ValueError, DiscreetError):
         return None
     stamp = (line for line in text.splitlines() if line.replace(" ", "").startswith("format="))

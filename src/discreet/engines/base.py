@@ -17,6 +17,9 @@ counts that have a condition.
   ``md5(hex(key) || ':' || the unit as text || ':' || g)``, so that each of the person's groups is as likely as any
   other (``hashed_choice``).
 
+- *Events* (:attr:`Counting.max_rows`): no row is chosen. In each of the k groups, every count has all rows of the
+  person that meet its own condition, but at most ``max_rows`` of them. Each count is cut off apart from the others.
+
 The rule needs nothing but ``md5`` and whole numbers, so that every engine makes the same choice, in any order of rows.
 
 **Groups.** A group column is read as a whole number or as text, as it was declared. What cannot be read so is in no
@@ -70,6 +73,8 @@ class Counting:
         Maximum number of groups in which one person counts; without effect when the unit is the row.
     key
         The secret of the bounding hash, from the ledger.
+    max_rows
+        Maximum number of rows of one person that a count has in a group; None to count people.
     """
 
     question: Question
@@ -77,6 +82,7 @@ class Counting:
     unit: str
     max_groups: int
     key: bytes = field(repr=False)
+    max_rows: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.question.joins:
@@ -85,6 +91,8 @@ class Counting:
             )
         if self.max_groups < 1:
             raise InvalidInput.must_be("max_groups", "at least 1", self.max_groups)
+        if self.max_rows is not None and (self.unit == ROW or self.max_rows < 1):
+            raise InvalidInput.must_be("max_rows", "at least 1, with a unit that is a column", self.max_rows)
         most = MAX_COMBINATIONS // self.groups.size
         if self.unit != ROW and 2 ** len(self.conditions) > most:
             raise InvalidInput(

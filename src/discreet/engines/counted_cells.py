@@ -18,7 +18,7 @@ def counts_of_cells(cells: Sequence[Sequence[int]], counting: Counting, choose: 
     Parameters
     ----------
     cells
-        Rows of whole numbers: of groups; of sets of groups that people have; or of chosen groups.
+        Rows of whole numbers: of groups; of sets of groups that people have; of chosen groups; or of events.
     counting
         The counts to make.
     choose
@@ -28,7 +28,7 @@ def counts_of_cells(cells: Sequence[Sequence[int]], counting: Counting, choose: 
     if not cells:
         return counts
     columns = list(np.array(cells, dtype=np.int64).T)
-    if counting.unit == ROW:
+    if counting.unit == ROW or counting.max_rows is not None:
         add_rows(counts, counting, *columns)
     elif fits_in_a_word(counting):
         add_chosen(counts, counting, choose(counting, *columns))

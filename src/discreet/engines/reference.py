@@ -82,6 +82,11 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
         else:
             people[unit][group].append(row)
     for unit, rows_by_group in people.items():
+        if counting.max_rows is not None:
+            for group in _chosen_groups(counting, unit, rows_by_group):
+                rows_of_counts = np.sum([_counts_of_row(counting, row) for row in rows_by_group[group]], axis=0)
+                counts[group] += np.minimum(rows_of_counts, counting.max_rows)
+            continue
         for group, row in _bounded_rows(counting, unit, rows_by_group):
             counts[group] += _counts_of_row(counting, row)
     return counts
@@ -153,15 +158,21 @@ def _is_publishable(value: object) -> bool:
     return not isinstance(value, str) or ("\0" not in value and len(value) <= 1000)
 
 
+def _chosen_groups(counting: Counting, unit: str, groups: Iterable[int]) -> list[int]:
+    """Return at most k groups of a person."""
+    h, size = bounding_hash(unit, counting.key), counting.groups.size
+    nearest = sorted(groups, key=lambda group: (group - h % size) % size)
+    if counting.uses_hashed_choice:
+        nearest = sorted(groups, key=lambda group: (bounding_hash(f"{unit}:{group}", counting.key), group))
+    return nearest[: counting.max_groups]
+
+
 def _bounded_rows(counting: Counting, unit: str, rows_by_group: Mapping[int, list[Row]]) -> Iterable[tuple[int, Row]]:
     """Return at most k groups of a person, and one row in each."""
     h, size, conditions = bounding_hash(unit, counting.key), counting.groups.size, counting.conditions
     turn = h // size % max(len(conditions), 1)
     going_round = conditions[turn:] + conditions[:turn]
-    nearest = sorted(rows_by_group, key=lambda group: (group - h % size) % size)
-    if counting.uses_hashed_choice:
-        nearest = sorted(rows_by_group, key=lambda group: (bounding_hash(f"{unit}:{group}", counting.key), group))
-    for group in nearest[: counting.max_groups]:
+    for group in _chosen_groups(counting, unit, rows_by_group):
         yield group, max(rows_by_group[group], key=lambda row: [holds(condition, row) for condition in going_round])
 
 

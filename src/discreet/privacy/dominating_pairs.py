@@ -45,6 +45,9 @@ _NEGLIGIBLE = _ONE >> 110
 #: Maximum work for one curve: pairs of truths times reports, over all its points. Fewer points make a coarser hull.
 MAX_COMPARISONS = 10_000_000
 
+#: Maximum number of corners on the curve of the discrete Gaussian.
+_MAX_CORNERS = 1000
+
 #: Largest finite loss; a larger one counts as infinite.
 _LARGEST_LOSS = 600
 
@@ -233,7 +236,7 @@ def _up(x: Fraction, bits: int) -> int:
     return -((-x.numerator << bits) // x.denominator)
 
 
-def _gaussian_points(evidence: GaussianEvidence, max_points: int = 1000) -> Curve:
+def _gaussian_points(evidence: GaussianEvidence) -> Curve:
     """Return the curve of the discrete Gaussian: the worst half-line moves by one at epsilon = (2m-1)/(2 sigma2).
 
     On a range that is clamped the half-lines end, and the curve is zero at the epsilon that holds there.
@@ -245,7 +248,7 @@ def _gaussian_points(evidence: GaussianEvidence, max_points: int = 1000) -> Curv
     end = evidence.epsilon_bounds()
     if end is not None and evidence._reach is not None:
         last = min(last, evidence._reach - 1)
-    stride = max(1, -(-last // max_points))
+    stride = max(1, -(-last // _MAX_CORNERS))
     points = [(Fraction(0), _half_line(law, 0, Fraction(0), bits))]
     corners = list(range(1, last, stride))
     for m in [*corners, last] if last else []:

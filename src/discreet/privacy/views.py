@@ -105,12 +105,12 @@ def of_projective(kernel: Projective) -> View:
     return View(Table.from_rows(rows), (0, 1), reports, single=slice(0, 2), merged=merged)
 
 
-def of_noise(kernel: Noise) -> list[View]:
-    """Return tables of the truths near each landmark, for the central notion."""
+def of_noise(kernel: Noise, steps: int = 1) -> list[View]:
+    """Return tables of the truths near each landmark, for pairs of truths that are at most ``steps`` apart."""
     low, high = kernel.truths
     if (low, high, *kernel.clamp) == (None,) * 4 and isinstance(kernel.law, Finite):
-        return [of_noise_range(kernel, 0, 1)]  # no landmark at all: any two adjacent truths look alike
-    margin = 2 * _body(kernel) + 2
+        return [of_noise_range(kernel, 0, steps)]  # no landmark at all: any two truths as far apart look alike
+    margin = 2 * _body(kernel) + 1 + steps
     landmarks = [(v, v) for v in (*kernel.truths, *kernel.clamp) if v is not None] or [(0, 0)]
     if kernel.first_laws:
         assert low is not None

@@ -18,6 +18,7 @@ from typing import Any
 from ..errors import Altered, InvalidInput, UnreadableFile, named
 from ..exact.integers import positive_integer
 from ..exact.rationals import text_down
+from ..sources.encodings import read_text_file
 from ..strict_json import read_json
 from .table import Block, PTable
 from .write import ONS_CYCLE, ONS_LAST, SUPERSTAR_KEYS
@@ -69,12 +70,7 @@ def read_ptable(path: str | Path, layout: str | None = None, *, small_n: int | N
     >>> print(dc.verify(table).delta_witness(1))
     a true count of 1 gives a report in 1..2 with probability 0.75, which a true count of 0 never gives
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as problem:
-        raise UnreadableFile(f"cannot read {path}: {problem.strerror or problem}.") from None
-    except UnicodeDecodeError:
-        raise UnreadableFile(f"{path} is not text; a p-table is a text file.") from None
+    text = read_text_file(path)
     kind = layout or recognise(text, Path(path).suffix)
     if kind is None or kind not in LAYOUTS:
         raise UnreadableFile(f"{path} is not a p-table of a known layout; the layouts are {', '.join(LAYOUTS)}.")

@@ -11,6 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from ..errors import InvalidInput, InWords, UnreadableFile, WrongType
+from ..sources.encodings import read_text_file
 from .expressions import LARGEST_WHOLE
 
 #: None: the rows where the column is NULL.
@@ -85,7 +86,7 @@ def domain_values(column: str, body: str) -> Values:
 
 def _listed_values(column: str, body: str, items: list[tuple[str, bool]]) -> Values:
     if not items:
-        lines = [line.strip() for line in _read_text(body.strip()[1:]).splitlines()]
+        lines = [line.strip() for line in read_text_file(body.strip()[1:]).splitlines()]
         items = [_item(line, column) for line in lines if line]
         if len(items) == 1 and items[0][1] and re.search(r"[,;|]", items[0][0]):
             raise InvalidInput(
@@ -248,18 +249,9 @@ def parse_whole(values: list[Value]) -> list[Value]:
     return values
 
 
-def _read_text(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except OSError as problem:
-        raise UnreadableFile(f"cannot read {path}: {problem.strerror or problem}.") from None
-    except ValueError:
-        raise UnreadableFile(f"{path} is not a text file in UTF-8.") from None
-
-
 def read_table(path: str | Path) -> tuple[list[str], list[Sequence[Value]], int]:
     """Return the heading of a CSV file, its columns and how many rows they have; NULL is None."""
-    return read_table_text(_read_text(path), str(path))
+    return read_table_text(read_text_file(path), str(path))
 
 
 def read_table_text(text: str, path: str) -> tuple[list[str], list[Sequence[Value]], int]:

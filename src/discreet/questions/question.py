@@ -25,6 +25,7 @@ from .joins.lookups import Lookup
 from .levels import Levels, levels_text, refuse_stray_grouping
 from .select import (
     count_condition,
+    counts_distinct,
     group_columns,
     is_quantile,
     joins_of,
@@ -52,10 +53,14 @@ MAX_COUNTS = 1_000
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One count: its heading in the published table, and which rows count (None: every row)."""
+    """One count: its heading in the published table, and which rows count (None: every row).
+
+    ``distinct`` is true of COUNT(DISTINCT unit) in the text of a question. Where people are counted it is COUNT(*).
+    """
 
     name: str
     condition: Condition | None
+    distinct: bool = field(default=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -197,7 +202,7 @@ class Question:
         if len(set(by)) < len(by):
             raise refusal("GROUP BY names a column twice", "Name each column once.")
         aggregates = tuple(
-            Aggregate(count.name, None if count.condition is None else count.condition.rename(new_name))
+            replace(count, condition=None if count.condition is None else count.condition.rename(new_name))
             for count in self.aggregates
         )
         where = None if self.where is None else self.where.rename(new_name)
@@ -303,7 +308,7 @@ def _read_question(sql: str, unit: str) -> Question:
             quantiles.append(read_quantile_expression(item, names))
         else:
             condition = count_condition(item, names, unit)
-            counts.append(Aggregate(alias or _heading(len(counts), condition), condition))
+            counts.append(Aggregate(alias or _heading(len(counts), condition), condition, counts_distinct(item)))
     if quantiles:
         if counts:
             raise refusal(

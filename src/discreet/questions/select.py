@@ -270,6 +270,13 @@ def count_condition(item: Expression, names: frozenset[str], unit: str) -> Condi
     )
 
 
+def counts_distinct(item: Expression) -> bool:
+    """Return True for COUNT(DISTINCT ...), with a FILTER or without."""
+    if type(item).__name__ == "Filter":
+        return counts_distinct(item.this)
+    return type(item).__name__ == "Count" and item.this is not None and type(bare(item.this)).__name__ == "Distinct"
+
+
 #: Nodes that are conditions, so that their SUM is a count.
 _TESTS = frozenset(
     {"EQ", "NEQ", "LT", "LTE", "GT", "GTE", "NullSafeEQ", "NullSafeNEQ", "Like", "ILike", "Between", "In", "Is",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Protocol, TypeVar
 
 from ..errors import InvalidInput, arg
@@ -14,6 +15,8 @@ from ..ledger.budget import Cost
 from ..mechanism import Mechanism
 from ..privacy.certificate import Privacy
 from ..privacy.compose import Composition, compose
+from ..privacy.steps import verify_steps
+from ..privacy.verify import Verdict
 from .noise.cells import CellNoise
 from .protection import Change
 
@@ -43,17 +46,22 @@ def composition(tables: Sequence[PricedTable], method: str = "best") -> Composit
     return compose([_composed_noise(noise, change, method) for noise, change in changes], method=method)
 
 
-def _composed_noise(noise: CellNoise, change: Change, method: str) -> tuple[Mechanism | Privacy, int]:
+def _composed_noise(noise: CellNoise, change: Change, method: str) -> tuple[Mechanism | Privacy | Verdict, int]:
     """Return the mechanism of one level of a table, and how often it enters the composition.
 
     Where a cell can change by more than one, the cost is ``l1 epsilon`` for pure noise, and ``squared_l2 rho`` for the
-    discrete Gaussian (Canonne, Kamath, Steinke 2020). Other noise is certified for changes of one only.
+    discrete Gaussian (Canonne, Kamath, Steinke 2020). Other noise is judged again for all steps up to the largest one,
+    where cells change alike; where they do not, it is refused.
     """
     weakest = _weakest(noise.mechanisms)
-    if change.by_one or method == "basic":
+    if change.by_one:
         return weakest, change.l1
     if _is_gaussian(noise):
-        return weakest, change.squared_l2
+        return weakest, change.squared_l2 if method == "zcdp" else change.l1
+    if change.cells is not None:
+        return _noise_in_steps(noise, change.step or 1), change.cells
+    if method == "basic":
+        return weakest, change.l1
     claim = weakest.certificate if isinstance(weakest, Mechanism) else None
     if claim is None or claim.delta or math.isinf(claim.epsilon) or noise.shift_law is None:
         raise InvalidInput(
@@ -61,6 +69,24 @@ def _composed_noise(noise: CellNoise, change: Change, method: str) -> tuple[Mech
             f"Use geometric or discrete-gaussian, or {arg('max_groups', 1)}.",
         )
     return Privacy(epsilon=change.l1 * Fraction(claim.epsilon)), 1
+
+
+def _noise_in_steps(noise: CellNoise, step: int) -> Verdict | Privacy:
+    """Return the privacy of one cell that changes by at most ``step``: ``step epsilon`` if it is pure."""
+    claims = [mechanism.certificate for mechanism in noise.mechanisms]
+    if not any(claim.delta or math.isinf(claim.epsilon) for claim in claims):
+        return Privacy(epsilon=step * max(Fraction(claim.epsilon) for claim in claims))
+    if len(noise.mechanisms) > 1:
+        raise InvalidInput(
+            "cells of different sizes need noise without a delta where rows are counted.",
+            f"Use geometric, or leave {arg('max_rows')} out.",
+        )
+    return _judged_for_steps(noise.mechanisms[0], step)
+
+
+@lru_cache(maxsize=64)
+def _judged_for_steps(mechanism: Mechanism, step: int) -> Verdict:
+    return verify_steps(mechanism.kernel, mechanism.inputs, step)
 
 
 def _is_gaussian(noise: CellNoise) -> bool:
@@ -108,13 +134,16 @@ def price(tables: Sequence[PricedTable], epsilon: Fraction | None, delta: Fracti
 
 def _adds_up(tables: Sequence[PricedTable], epsilon: Fraction) -> bool:
     """Return whether basic composition proves this epsilon with delta 0, which spares composing privacy profiles."""
-    if any(math.isinf(mechanism.certificate.epsilon) for table in tables for mechanism in _mechanisms(table)):
-        return False
+    for mechanism, change in _mechanisms(tables):
+        claim = mechanism.certificate
+        if math.isinf(claim.epsilon) or (claim.delta and not change.by_one):
+            return False  # such noise is judged again for larger steps, which may have no finite epsilon
     return composition(tables, "basic").holds(epsilon, 0)
 
 
-def _mechanisms(table: PricedTable) -> list[Mechanism]:
-    return [mechanism for noise, _ in table.changes for mechanism in noise.mechanisms]
+def _mechanisms(tables: Sequence[PricedTable]) -> list[tuple[Mechanism, Change]]:
+    """Return each mechanism with the change that it hides."""
+    return [(one, change) for table in tables for noise, change in table.changes for one in noise.mechanisms]
 
 
 def _rho(tables: Sequence[PricedTable]) -> Fraction | None:

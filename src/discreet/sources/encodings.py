@@ -1,4 +1,4 @@
-"""Encodings of CSV files: their names, and how a file in one of them becomes UTF-8.
+"""Encodings of files: the reader of text in UTF-8; the names for CSV files, and how a file in one becomes UTF-8.
 
 The engine's own decoders stop at the first byte that they do not know, so Python's are used. Bytes that are invalid in
 an encoding become one character that no text has, which marks the value as unreadable.
@@ -47,6 +47,23 @@ UNREADABLE = "\uffff"
 
 #: Bytes decoded at a time.
 _CHUNK_BYTES = 1 << 20
+
+
+def read_text_file(path: str | Path, argument: str | None = None) -> str:
+    """Read a file of text in UTF-8, with or without a byte order mark; refuse any other file.
+
+    >>> read_text_file("no such file")
+    Traceback (most recent call last):
+    discreet.errors.UnreadableFile: cannot read no such file: No such file or directory.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnreadableFile(f"{path} is not UTF-8 text.", "Save it as UTF-8.", argument=argument) from None
+    except (OSError, ValueError) as problem:  # ValueError: no file can have this name
+        reason = getattr(problem, "strerror", None) or type(problem).__name__
+        raise UnreadableFile(f"cannot read {path}: {reason}.", argument=argument) from None
+
 
 #: Bytes read at a time for the heading alone: the rows after it may be damaged.
 _HEADING_CHUNK_BYTES = 1 << 13

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from ..errors import InvalidInput, UnreadableFile
+from ..errors import InvalidInput
 from ..exact.rationals import as_fraction
+from ..sources.encodings import read_text_file
 from .grid import Grid
 from .labels import Labels
 
@@ -47,15 +47,7 @@ def _labels_of_line(text: str) -> list[str]:
 
 
 def _labels_of_file(file: str) -> list[str]:
-    try:
-        lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise UnreadableFile(
-            f"Cannot read the labels in {file}: the file is not UTF-8 text.", argument="labels"
-        ) from None
-    except OSError as problem:
-        raise UnreadableFile(f"Cannot read the labels in {file}: {problem.strerror}.", argument="labels") from None
-    labels = [line.strip() for line in lines]
+    labels = [line.strip() for line in read_text_file(file, "labels").splitlines()]
     empty = next((number for number, label in enumerate(labels, 1) if not label), None)
     if empty is not None:
         raise InvalidInput(f"{file} needs a label on every line; line {empty} is empty.", argument="labels")

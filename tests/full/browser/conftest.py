@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from support.chromium import ELSEWHERE
-from support.running_service import RunningService, make_token
+from support.running_service import RunningService
+from support.service_fixtures import managed_service
 from support.surveys import SURVEYS
 from support.tabs import Tab, open_page
 
@@ -37,14 +38,10 @@ class Site:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    folder = tmp_path_factory.mktemp("site")
-    token = make_token(str(folder / "reports.db"))
-    service = RunningService(str(folder / "reports.db"), folder / "log", ("--rate", "0"))
-    service.start()
-    for name, (texts, mechanisms) in SURVEYS.items():
-        assert service.create(token, mechanisms, name, **texts).status == 201
-    yield Site(service, token)
-    service.stop()
+    with managed_service(tmp_path_factory.mktemp("site")) as (service, token):
+        for name, (texts, mechanisms) in SURVEYS.items():
+            assert service.create(token, mechanisms, name, **texts).status == 201
+        yield Site(service, token)
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,9 @@ from discreet.exact.bits import ReplayBits
 from support.surveys import COUNTS, HOSTILE, LABELS, PLACES
 
 pytestmark = pytest.mark.xdist_group("browser")
+
+#: Where the picture of the page is kept for the documentation; nowhere unless somebody asks for it.
+PICTURES = os.environ.get("DISCREET_SCREENSHOTS")
 
 
 def report_in(request: Any) -> Any:
@@ -493,6 +498,8 @@ def test_the_page_fits_a_phone_in_light_and_dark_and_every_field_has_a_label(sit
                 "(field) => field.labels.length === 1 && field.labels[0].innerText.trim() !== ''"
             )
         if tab.page.locator("#agree").is_visible():
+            if PICTURES and (name, scheme) == ("visits", "light"):
+                tab.page.screenshot(path=Path(PICTURES) / "answer-phone.png", full_page=True)
             tab.agree("strong" if name == "visits" else None)
     paper = tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
     ink = tab.page.evaluate("getComputedStyle(document.body).color")

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,15 @@ def plan_from_the_dataset(page: Page, folder: str) -> None:
     expect(page.locator("#command")).to_contain_text(f"-o {folder}")
 
 
+def press_tab_until(page: Page, selector: str) -> None:
+    """Move the focus by the tab key to an element."""
+    for _ in range(80):
+        if page.evaluate("(one) => document.activeElement.matches(one)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{selector} cannot be reached")
+
+
 def look_again(page: Page, reach: Callable[[str], None]) -> None:
     """Press the button of the plan, once more if the plan was brought up to date meanwhile and took the answer away."""
     for _ in range(3):
@@ -192,13 +202,7 @@ def test_a_release_by_keyboard_alone(visitor: Visitor) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
 
-    def reach(selector: str) -> None:
-        for _ in range(80):
-            if page.evaluate("(one) => document.activeElement.matches(one)", selector):
-                return
-            page.keyboard.press("Tab")
-        raise AssertionError(f"{selector} cannot be reached")
-
+    reach = partial(press_tab_until, page)
     reach('input[name="by"][value="site"]')
     page.keyboard.press("Space")
     reach('textarea[name="values:site"]')
@@ -221,13 +225,7 @@ def test_a_release_from_a_dataset_by_keyboard_alone(visitor: Visitor) -> None:
     """The page of the data set leads to the form; Space ticks a declared column, and its groups are not typed."""
     page, pages = visitor.go("/"), visitor.pages
 
-    def reach(selector: str) -> None:
-        for _ in range(80):
-            if page.evaluate("(one) => document.activeElement.matches(one)", selector):
-                return
-            page.keyboard.press("Tab")
-        raise AssertionError(f"{selector} cannot be reached")
-
+    reach = partial(press_tab_until, page)
     reach('a[href="/datasets/1"]')
     page.keyboard.press("Enter")
     page.wait_for_url("**/datasets/1")

@@ -11,7 +11,7 @@ import shutil
 import sys
 import traceback
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from discreet.engines.spark.plans import examine
 from discreet.errors import DiscreetError, InvalidInput, SourceFailed, Unsupported
 from support import awkward, independence
 from support import engines as engine_registry
+from support.awkward import rows_of_every_kind
 from support.command_line import run_program
 from support.countings import KEY, counting
 from support.paths import DOCS
@@ -457,19 +458,7 @@ def test_numbers_dates_and_moments_at_the_ends_of_their_types_fail_nowhere(spark
 
 
 def test_groups_of_every_kind_are_those_of_the_reference(spark: Any, tmp_path) -> None:
-    rows: list[dict[str, Any]] = [
-        {"p": f"p{i % 7}", "t": t, "n": n, "b": b, "d": d, "q": q}
-        for i, (t, n, b, d, q) in enumerate(
-            zip(
-                ["a", "A", "", None, "a ", "it's", "5", " 5 ", "é", "%"] * 6,
-                [Decimal("1.00"), Decimal("1.50"), None, Decimal("-2"), Decimal("3")] * 12,
-                [True, False, None] * 20,
-                [date(2020, 1, 1), None, date(1, 1, 1), date(9999, 12, 31)] * 15,
-                [1, 2, None, -5, 2**40, 0] * 10,
-                strict=True,
-            )
-        )
-    ]
+    rows = rows_of_every_kind()
     schema = pa.schema({"p": pa.string(), "t": pa.string(), "n": pa.decimal128(10, 2), "b": pa.bool_(),
                         "d": pa.date32(), "q": pa.int64()})  # fmt: skip
     pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "t.parquet")

@@ -13,6 +13,7 @@ import numpy as np
 from ...errors import InvalidInput, InWords, UnreadableFile, Unsupported
 from ...estimation.statistics import Reconstruction
 from ...exact.arrays import FloatArray, as_float, as_floats
+from ...sources.encodings import read_text_file
 from ...spaces import Grid, Labels, Space
 from ...strict_json import read_json
 
@@ -108,11 +109,7 @@ def _wrong(size: int, content: InWords) -> InvalidInput:
 
 
 def _from_file(path: Path) -> object:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as problem:
-        why = getattr(problem, "strerror", None) or "the file is not UTF-8 text"
-        raise UnreadableFile(f"Cannot read the guess in {path}: {why}.", argument="guess") from None
+    text = read_text_file(path, "guess")
     if path.suffix.lower() == ".json":
         content = read_json(text, f"the guess in {path}", argument="guess")
         if isinstance(content, dict) and "distribution" in content:  # a saved estimate

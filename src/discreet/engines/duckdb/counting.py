@@ -32,7 +32,8 @@ from ..bounding import (
     number_sql,
 )
 from ..discovery import discovered_groups, groups_sql, merge
-from ..grouping import Declared
+from ..events import events_sql
+from ..grouping import Declared, add_rows
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from ..relations.lookup import looked_up
 from .dialect import DUCKDB
@@ -65,6 +66,8 @@ def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kin
     rows = _declared_rows(engine, counting, table, kinds)
     if counting.unit == ROW:
         return _count_rows(engine, counting, rows)
+    if counting.max_rows is not None:
+        return _count_events(engine, counting, rows.numbered())
     return _count_people(engine, counting, rows.numbered(), _way_to_choose(counting))
 
 
@@ -272,6 +275,30 @@ def _count_people(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: s
 
     The number of passes changes nothing but the time: a choice depends on one person's rows.
     """
+
+    def add(counts: IntArray, part: str, whole: bool) -> None:
+        distinct = part if whole else f"SELECT DISTINCT * FROM ({part}) AS part"
+        add_chosen(counts, counting, choose(engine, counting, distinct))
+
+    return _in_passes(counting, rows, add)
+
+
+def _count_events(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str) -> IntArray:
+    """Count the rows of people by ``engines.events``; equal rows of a person are several events and stay apart."""
+
+    def hashed(text: str) -> str:
+        return DUCKDB.bounding_hash(text, counting.key)
+
+    def add(counts: IntArray, part: str, whole: bool) -> None:
+        numbered = f"SELECT unit, {number_sql(counting)} AS v FROM ({part}) AS located"
+        cells = engine.execute(events_sql(counting, numbered, hashed, "VARCHAR")).fetchnumpy().values()
+        add_rows(counts, counting, *(np.asarray(column, dtype=np.int64) for column in cells))
+
+    return _in_passes(counting, rows, add)
+
+
+def _in_passes(counting: Counting, rows: str, add: Callable[[IntArray, str, bool], None]) -> IntArray:
+    """Return the counts that ``add`` adds up: of all people at once, or of a part of them at a time."""
     import duckdb
 
     passes = 1
@@ -279,8 +306,8 @@ def _count_people(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: s
         counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
         try:
             for number in range(passes):
-                part = f"SELECT DISTINCT * FROM ({rows}) AS everyone WHERE hash(unit) % {passes} = {number}"
-                add_chosen(counts, counting, choose(engine, counting, part if passes > 1 else rows))
+                part = f"SELECT * FROM ({rows}) AS everyone WHERE hash(unit) % {passes} = {number}"
+                add(counts, part if passes > 1 else rows, passes == 1)
             return counts
         except duckdb.OutOfMemoryException:
             if passes == _MAX_PASSES:

@@ -19,6 +19,7 @@ from ..base import ROW, Counting, DiscoveredGroups, Discovering
 from ..bounding import choose_in_sets, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
 from ..counted_cells import counts_of_cells
 from ..discovery import discovered_groups, groups_sql
+from ..events import events_sql
 from ..grouping import rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from ..relations.join import RowsOf, one_table
@@ -83,7 +84,7 @@ def statement(counting: Counting, rows_of: RowsOf, dialect: PostgresDialect) -> 
     if counting.unit == ROW:
         sql = rows_by_group(counting, table, kinds, dialect, parts.declared)
     else:
-        choose = _sets if fits_in_a_word(counting) else _ranked
+        choose = _events if counting.max_rows is not None else _sets if fits_in_a_word(counting) else _ranked
         rows = rows_of_people(counting, table, kinds, dialect, parts.declared)
         sql = choose(counting, rows, dialect, parts)
     return sql, parts.values
@@ -118,6 +119,13 @@ def discovering_statement(
 
 
 # ------------------------------------------------------------------------------------------------ people are the units
+
+
+def _events(counting: Counting, rows: str, dialect: PostgresDialect, parts: _Statement) -> str:
+    def hashed(text: str) -> str:
+        return dialect.hash_with(text, parts.given(counting.key.hex(), "text"))
+
+    return events_sql(counting, rows, hashed, "text")
 
 
 def _sets(counting: Counting, rows: str, dialect: PostgresDialect, parts: _Statement) -> str:

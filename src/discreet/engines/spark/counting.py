@@ -16,6 +16,7 @@ from ..base import ROW, Counting, DiscoveredGroups, Discovering
 from ..bounding import Chosen, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
 from ..counted_cells import counts_of_cells
 from ..discovery import discovered_groups, groups_sql
+from ..events import events_sql
 from ..grouping import rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from ..relations.join import one_table
@@ -81,13 +82,18 @@ def query(tables: Tables, counting: Counting) -> DataFrame:
         sql = rows_by_group(counting, table, kinds, SPARK, declared)
     else:
         people = rows_of_people(counting, table, kinds, SPARK, declared)
-        sql = _sets(counting, people) if fits_in_a_word(counting) else _ranked(counting, people)
+        choose = _events if counting.max_rows is not None else _sets if fits_in_a_word(counting) else _ranked
+        sql = choose(counting, people)
     made = session.sql(sql)
     examine(made)
     return made
 
 
 # ------------------------------------------------------------------------------------------------ people are the units
+
+
+def _events(counting: Counting, rows: str) -> str:
+    return events_sql(counting, rows, lambda text: SPARK.bounding_hash(text, counting.key), "STRING")
 
 
 def _sets(counting: Counting, rows: str) -> str:

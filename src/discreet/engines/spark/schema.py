@@ -23,7 +23,7 @@ _DECLARED_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 def columns_of(schema: StructType, unsafe: Mapping[str, str]) -> dict[str, SourceColumn]:
-    """Return the columns of a table, with the reason for each at whose values Spark could stop."""
+    """Return the columns of a table; ``unsafe`` has the reason to refuse each whose values could make Spark fail."""
     return {field.name: _column(field, unsafe.get(field.name)) for field in schema.fields}
 
 

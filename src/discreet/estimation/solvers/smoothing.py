@@ -135,7 +135,7 @@ def choose(likelihood: Likelihood, seed: int) -> tuple[SolverResult, str]:
     return search.run(model, best), f"Cross-validation chose {best:,} {search.noun}."
 
 
-def survey_differences(likelihood: Likelihood, updates: int, seed: int = 0) -> FloatArray:
+def survey_differences(likelihood: Likelihood, updates: int) -> FloatArray:
     """Return differences between halves of the reports, in rows: how the estimate varies from survey to survey.
 
     The reports are dealt into two halves and each is estimated alone, with the same number of updates. Each half has
@@ -148,14 +148,12 @@ def survey_differences(likelihood: Likelihood, updates: int, seed: int = 0) -> F
         Of all reports.
     updates
         How many were made.
-    seed
-        Where the dealing begins.
     """
     model, problem = likelihood.model, likelihood.problem
     counts = np.rint(model.q * problem.people).astype(np.int64)
     search = search_for(problem.truths)
     pairs = int(np.clip(MAX_UPDATED_VALUES // (2 * updates * problem.size), 1, MAX_HALF_PAIRS))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     differences = []
     for _ in range(pairs):
         half = rng.binomial(counts, 0.5)

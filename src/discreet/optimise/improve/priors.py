@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from fractions import Fraction
-from pathlib import Path
 
 from ...errors import InvalidInput, UnreadableFile
 from ...exact.rationals import as_fraction
+from ...sources.encodings import read_text_file
 from ...wording import plain
 
 #: The weight of count j of 0..n, up to a factor, by name.
@@ -39,14 +40,10 @@ def read_prior_file(path: str, n: int) -> list[Fraction]:
 
     The numbers are divided by their sum.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as problem:
+    if not os.path.exists(path):
         names = ", ".join(NAMES)
-        raise UnreadableFile(
-            f"{path!r} is neither the name of a prior ({names}) nor a file that can be read: {problem.strerror}.",
-            argument="prior",
-        ) from None
+        raise UnreadableFile(f"{path!r} is neither the name of a prior ({names}) nor a file.", argument="prior")
+    text = read_text_file(path, "prior")
     weights = [as_fraction(word, "a weight of the prior") for word in re.split(r"[\s,;]+", text.strip()) if word]
     if len(weights) != n + 1 or min(weights) < 0 or not any(weights):
         raise InvalidInput(

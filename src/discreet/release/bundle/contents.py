@@ -112,9 +112,10 @@ def statement(release: Release) -> dict[str, Any]:
         "unit": plan.protection.unit,
         "relation": plan.protection.relation,
         "max_groups": plan.protection.max_groups,
+        **({} if plan.protection.max_rows is None else {"max_rows": plan.protection.max_rows}),
         "cost": plan.cost.to_json(),
         "level": str(plan.level),
-        "cells_moved_by_one_unit": [table.plan.sensitivity for table in release.tables],
+        "cells_moved_by_one_unit": [table.plan.moved_cells for table in release.tables],
         "tables": [
             {
                 "title": table.title,

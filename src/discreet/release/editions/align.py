@@ -52,6 +52,7 @@ def _refuse_other_terms(first: Release, other: Release, name: str, other_name: s
         ("the number of tables", len(first.tables), len(other.tables)),
         ("whose data is protected", first.plan.protection.unit, other.plan.protection.unit),
         ("max_groups", first.plan.protection.max_groups, other.plan.protection.max_groups),
+        ("max_rows", first.plan.protection.max_rows, other.plan.protection.max_rows),
     ):
         if mine != theirs:
             raise _differ(what, name, mine, other_name, theirs)

@@ -101,7 +101,7 @@ def editions_picture(result: EditionComparison, table: int) -> Picture:
     cut = (f"The first {MAX_LINES * MAX_PANELS} of {size:,} counts.",) if size > MAX_LINES * MAX_PANELS else ()
     level = percent(result.releases[0].plan.level, 6)
     numbers = {
-        "rows": rows, "by": result.keys(table), "title": result.tables[table][0].table.title, "sentences": cut,
+        "rows": rows, "by": result.keys(table), "title": _picture_title(result, table), "sentences": cut,
         "level": level,
     }  # fmt: skip
     return Picture("editions", numbers, f"Every edition. Each line through a dot is the {level} interval of the count.")
@@ -112,10 +112,15 @@ def growth_picture(result: EditionComparison, table: int, rows: list[dict[str, J
     level = percent(result.level, 6)
     numbers = {
         "rows": result.rows(table, MAX_GROUPS) if rows is None else rows, "by": result.keys(table),
-        "title": f"Growth: {result.tables[table][0].table.title}", "sentences": (), "level": level,
+        "title": f"Growth: {_picture_title(result, table)}", "sentences": (), "level": level,
     }  # fmt: skip
     caption = f"Growth in percent. Each line is its {level} interval; an arrow marks one that goes on."
     return Picture("growth", numbers, caption)
+
+
+def _picture_title(result: EditionComparison, table: int) -> str:
+    """Return the title of a picture: each edition may have a table name of its own, so it names the data set."""
+    return result.title if len(result.tables) == 1 else result.tables[table][0].table.title
 
 
 def _table(result: EditionComparison, table: int, most: int) -> Iterator[Section]:

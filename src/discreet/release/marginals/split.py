@@ -71,7 +71,7 @@ def split_budget(margins: Margins, relation: Relation) -> Split:
     >>> from discreet.privacy.relations import RELATIONS
     >>> split = split_budget(Margins.up_to(1, [3]), RELATIONS["add-remove"])
     >>> {columns: round(float(share), 3) for columns, share in split.shares.items()}, split.gap < 1e-6
-    ({(0,): 1.0}, True)
+    ({(): 0.25, (0,): 0.75}, True)
     """
     free = {one for one in margins.residuals if not squared_sensitivity(margins, one, relation)}
     needed = [one for one in margins.residuals if one not in free]

@@ -80,7 +80,10 @@ class NoiseRequest:
         certificate = request.mechanism.certificate
         if request.epsilon is None and certificate.delta:
             times = sum(table.sensitivity for table in tables)
-            return times * Fraction(certificate.epsilon), times * Fraction(certificate.delta)
+            epsilon = times * Fraction(certificate.epsilon)
+            if all(change.by_one for table in tables for _, change in table.changes):
+                return epsilon, times * Fraction(certificate.delta)
+            return epsilon, claimed(composition(tables).delta(epsilon))  # larger steps lose more than as many deltas
         if request.epsilon is not None and (certificate.delta or math.isinf(certificate.epsilon)):
             return request.epsilon, claimed(composition(tables).delta(request.epsilon))
         return request.epsilon, request.delta

@@ -26,11 +26,13 @@ from ...questions.resolve.bind import refuse_looked_up_unit, with_bound_joins
 from ...report import Json, Report, Result, stamped
 from ...sources.encodings import ENCODINGS, UTF8
 from ...unit import read_unit_name
+from ...wording import noun
 from ..levels.quantiles import read_share
 from ..noise.accuracy import Expected, read_level
-from ..protection import Protection
+from ..protection import Protection, read_max_rows
 from ..tables.kinds import table_from_json
 from ..tables.table import TablePlan
+from .caps import CapError
 from .report import odds_in_words, plan_report, several_units_in_words
 
 #: The public request of a release, as JSON.
@@ -67,6 +69,8 @@ class Plan(Result):
         For each table, the column and the share of each quantile to find in its counts. They cost nothing.
     publication
         The curator's title, publisher, source and contact, which change no answer and no key.
+    other_caps
+        The error, or the cost, with other numbers for ``max_rows``; the request does not contain them.
 
     Examples
     --------
@@ -89,6 +93,7 @@ class Plan(Result):
     encoding: str = UTF8
     quantiles: tuple[tuple[QuantileRequest, ...], ...] = ()
     publication: Publication = field(default_factory=Publication)
+    other_caps: tuple[CapError, ...] = field(default=(), compare=False)
 
     @property
     def cells(self) -> int:
@@ -118,6 +123,7 @@ class Plan(Result):
             **({} if self.protection.unit_name is None else {"unit_name": self.protection.unit_name}),
             "relation": self.protection.relation,
             "max_groups": self.protection.max_groups,
+            **({} if self.protection.max_rows is None else {"max_rows": self.protection.max_rows}),
             "epsilon": str(self.cost.epsilon),
             "delta": str(self.cost.delta),
             "level": str(self.level),
@@ -211,6 +217,13 @@ class Plan(Result):
         total = sum(table.sensitivity for table in self.tables)
         if total == 1:
             return f"One {who} changes at most one count, by one."
+        if (rows := self.protection.max_rows) is not None and all(table.measured_levels == 0 for table in self.tables):
+            moved = [table.moved_cells for table in self.tables]
+            cells = f"{' + '.join(map(str, moved))} = {sum(moved)}" if len(moved) > 1 else f"{moved[0]}"
+            return (
+                f"One {who} changes at most {cells} {noun(sum(moved), 'count')}, each by at most {rows}; epsilon is "
+                "the total for all of them."
+            )
         if not all(change.by_one for table in self.tables for _, change in table.changes):
             return f"One {who} changes all counts together by at most {total}; epsilon is the total for all of them."
         cells = f"{many} = {total}" if len(self.tables) > 1 else f"{total}"
@@ -251,6 +264,11 @@ class Plan(Result):
             "guarantee": list(self.guarantee),
             "notes": list(self.notes),
         }
+        if self.other_caps:
+            content["other_caps"] = [
+                {"max_rows": one.max_rows, "half_width": one.half_width, "epsilon": str(one.epsilon)}
+                for one in self.other_caps
+            ]
         return stamped("plan", 2, content)
 
 
@@ -282,8 +300,9 @@ def _plan_from_request(request: Request) -> Plan:
         raise InvalidInput("the names in this request are not texts.", argument="request")
     name = request.get("unit_name")
     protection = Protection(
-        request["unit"], request["relation"], request["max_groups"], None if name is None else read_unit_name(name)
-    )
+        request["unit"], request["relation"], request["max_groups"], None if name is None else read_unit_name(name),
+        read_max_rows(request["max_rows"]) if "max_rows" in request else None,
+    )  # fmt: skip
     tables = []
     for entry in request["tables"]:
         question = read_question(entry["question"], unit=protection.unit)
@@ -321,6 +340,7 @@ def _read_quantiles(
     for table, requests in zip(plan.tables, quantiles, strict=True):
         numeric = {name for name, kind in zip(table.groups.columns, table.groups.kinds, strict=True) if kind != "text"}
         complete = not table.stands_alone and table.suppress_below is None
+        complete = complete and plan.protection.max_rows is None
         if any(column not in numeric for column, _ in requests) or (requests and not complete):
             raise InvalidInput("this request has a quantile of a column without one.", argument="request")
     return quantiles

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Unpack
@@ -25,7 +26,9 @@ from ..protection import Protection
 from ..tables.discovery import refuse_misfits
 from ..tables.draft import Draft, joined_kinds
 from ..tables.kinds import draft_of
+from ..tables.table import TablePlan
 from .banding import banded_notes, declare_bands
+from .caps import CapError, errors_of_caps, refuse_with_rows
 from .declaring import blank_notes, contribution_bound, declare_groups, declared_sizes, refuse_unmatchable_values
 from .noise_request import NoiseRequest
 from .plan import Plan
@@ -95,6 +98,7 @@ def plan_request(
     refuse_misfits(request)
     source = _existing_source(data, request.dataset)
     parsed = list(questions) or read_questions(request)
+    refuse_with_rows(request, parsed)
     request = request_for_quantiles(request, parsed)
     drafts = [draft_of(request, question) for question in parsed]
     for draft in drafts:
@@ -115,19 +119,27 @@ def plan_request(
     refuse_without_bands(drafts, request.domain)
     declare_groups(drafts, request, declaring)
     most = contribution_bound(request.max_groups, Unit(unit, request.unit_name), drafts)
-    protection = Protection(unit, request.relation, most, request.unit_name)
+    protection = Protection(unit, request.relation, most, request.unit_name, request.max_rows)
     notes = _notes(request, drafts, protection, source)
     if sum(draft.declared_cells for draft in drafts) > MAX_CELLS:
         raise InvalidInput(f"that is more than {MAX_CELLS:,} cells.", "Declare fewer groups.")
     sizes = declared_sizes(request.sizes, drafts)
     for draft, share in zip(drafts, request.shares, strict=True):
         draft.share = share
-        draft.measure(protection, sizes)
     for draft in drafts:
         draft.counting(protection)  # refuses a question that the source cannot count, before anything is spent
     noise = NoiseRequest(request, sizes)
-    tables = drafts[0].tables(drafts, protection, noise)
-    cost = tables[0].price(tables, protection, *noise.stated_cost(tables))
+
+    def priced(protection: Protection) -> tuple[Sequence[TablePlan], Cost]:
+        for draft in drafts:
+            draft.measure(protection, sizes)
+        tables = drafts[0].tables(drafts, protection, noise)
+        return tables, tables[0].price(tables, protection, *noise.stated_cost(tables))
+
+    tables, cost = priced(protection)
+    caps: tuple[CapError, ...] = ()
+    if (rows := protection.max_rows) is not None:
+        caps = errors_of_caps(rows, request.level, lambda cap: priced(replace(protection, max_rows=cap)))
     notes += noise.overpayment_note(tables, cost)
     notes += _unusual_request_notes(drafts, unit, cost)
     refuse_unnamed_selection(data, request.edition)
@@ -136,6 +148,7 @@ def plan_request(
         protection, tuple(tables), cost, request.level, request.edition, tuple(dict.fromkeys(notes)),
         quantiles=tuple(map(quantiles_of, drafts)),
         publication=Publication(request.title, request.publisher, request.source, request.contact),
+        other_caps=caps,
     )  # fmt: skip
 
 

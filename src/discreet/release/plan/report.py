@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ...exact.rationals import bound_up, text_up
@@ -12,7 +13,7 @@ from ...privacy.certificate import Certificate
 from ...privacy.relations import RELATIONS
 from ...report import Fact, Prose, Report, Section, Terms, TextTable
 from ...unit import Unit
-from ...wording import listed, noun, percent
+from ...wording import listed, noun, percent, plural
 
 if TYPE_CHECKING:
     from ...questions.joins.lookups import Lookup
@@ -59,7 +60,32 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         ]
         if table.suppress_below is not None:
             lines.append(("withheld", f"noisy counts below {table.suppress_below}"))
+    if (counted := _counted_in_words(plan)) is not None:
+        lines.insert(1, ("counted", counted))
+    if plan.other_caps:
+        lines.append(("other caps", _caps_in_words(plan)))
     return [*lines, ("cost", cost_in_words(plan.cost))]
+
+
+def _counted_in_words(plan: Plan) -> str | None:
+    """State whether people or rows are counted; None where each row is a unit of its own."""
+    who, rows = plan.protection.who, plan.protection.max_rows
+    if who.is_row:
+        return None
+    if rows is None:
+        return f"{who.several}, not rows: each at most once in a group (max_rows counts rows)"
+    return f"rows, at most {rows} of one {who.one} in each count of a group"
+
+
+def _caps_in_words(plan: Plan) -> str:
+    """List the error with other caps, or the epsilon where that is what changes."""
+    same_cost = all(one.epsilon == plan.cost.epsilon for one in plan.other_caps)
+    errors = [
+        f"{one.max_rows:,}: "
+        + (f"noise ± {one.half_width:,}" if same_cost else f"epsilon {short(Fraction(one.epsilon), up=True)}")
+        for one in plan.other_caps
+    ]
+    return f"with max_rows {'; '.join(errors)}"
 
 
 def lookup_in_words(lookup: Lookup) -> str:
@@ -108,7 +134,11 @@ def question_in_words(plan: Plan, table: TablePlan) -> str:
     who = plan.protection.who
     where = f" with {question.where.text}" if question.where is not None else ""
     by = f", by {listed(question.by)}{table.by_in_words}" if question.by else ""
-    sentence = f"How many {who.several} are there in {question.table}{where}{by}?"
+    rows = plan.protection.max_rows
+    counted = who.several if rows is None else "rows"
+    sentence = f"How many {counted} are there in {question.table}{where}{by}?"
+    if rows is not None:
+        sentence += f" At most {plural(rows, 'row')} of one {who.one} {'is' if rows == 1 else 'are'} in each count."
     conditions = [(one.name, one.condition) for one in question.aggregates]
     if len(conditions) > 1 or conditions[0][1] is not None:
         measures = [f"{name} ({'all' if condition is None else condition.text})" for name, condition in conditions]

@@ -20,7 +20,7 @@ from ...unit import read_unit_name
 from ...wording import find_name
 from ..noise.accuracy import read_level
 from ..noise.cells import OUTPUTS
-from ..protection import WHOSE
+from ..protection import WHOSE, read_max_rows
 from .fields import (
     BY_COLUMN,
     NAMES,
@@ -60,6 +60,7 @@ class RequestFields(TypedDict, total=False):
     unit: str
     unit_name: str | None
     max_groups: int | None
+    max_rows: int | None
     relation: str | None
     epsilon: Number | None
     delta: Number
@@ -144,6 +145,9 @@ class ReleaseRequest:
         Contribution bound: the maximum number of groups in which one unit is counted. It has no default where a unit
         can have rows in several groups. 1 counts each unit in one group only; the number of groups counts each unit in
         every group where it has rows.
+    max_rows
+        Count rows instead of units: the maximum number of rows of one unit that a count has in a group. ``COUNT(*)``
+        without it counts each unit once.
     totals
         Columns to publish totals over as well, in every combination: ``["sex"]``, or ``"all"``. Like ROLLUP and CUBE in
         the question: contributions are bounded once, and all counts are combined so that they add up.
@@ -235,6 +239,15 @@ class ReleaseRequest:
             "In how many groups one person is counted at most. Required with a unit that is a person.",
             WHOLE,
             "Maximum number of groups in which one of them is counted.",
+        ),
+    )
+    max_rows: int | None = field(
+        default=None,
+        metadata=field_words(
+            "Rows per person",
+            "Count rows, not people: how many rows of one person a count has in a group at most.",
+            WHOLE,
+            "Count rows, not people: maximum number of rows of one of them in a count.",
         ),
     )
     relation: str = field(
@@ -485,6 +498,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "discover": read_columns,
     "epsilon": read_epsilon,
     "delta": read_delta,
+    "max_rows": read_max_rows,
     "mechanism": read_mechanism,
     "counts": lambda name: find_name(name, OUTPUTS, "a form of counts", argument="counts"),
     "totals": read_totals,

@@ -33,6 +33,7 @@ from ...ptables.table import PTable
 from ...questions.bands import bands_from
 from ...questions.domains import split_domain
 from ...report import Json, Report, Result, Section, Terms, stamped
+from ...sources.encodings import read_text_file
 from ...wording import nearest
 from .fields import LOCATIONS, NUMBER, ROWS
 from .request import WORDS, ReleaseRequest, RequestFields, read_request
@@ -202,13 +203,7 @@ def open_request(path: str | Path, **changed: object) -> RequestFile:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise UnreadableFile(f"cannot read {file}: {problem.strerror or type(problem).__name__}.") from None
-    except UnicodeDecodeError:
-        raise UnreadableFile(f"{file} is not UTF-8 text.", "Save it as UTF-8.") from None
-    try:
-        return tomllib.loads(text, parse_float=str)
+        return tomllib.loads(read_text_file(file), parse_float=str)
     except tomllib.TOMLDecodeError as problem:
         raise UnreadableFile(f"{file} is not TOML: {problem}.", "Texts stand in quotes.") from None
 

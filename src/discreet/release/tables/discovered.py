@@ -28,7 +28,7 @@ from ...wording import listed, percent
 from ..made_up import MADE_UP_VALUES, USUAL_TOTAL, MadeUpSizes, parts_of, read_total, spread
 from ..noise.cells import CellNoise
 from ..noise.discovered import DiscoveredNoise, discovered_noise
-from ..protection import Protection
+from ..protection import Change, Protection
 from .columns import CERTAIN_COLUMNS, LAYOUT, NORMAL, ErrorColumn
 from .csv_lines import Refuted
 from .discovery import Discovery, name_groups, read_discovery, read_groups
@@ -76,7 +76,12 @@ class DiscoveredTablePlan(PlainTablePlan):
             raise InvalidInput(
                 "the groups of this request do not fit the columns its question groups by.", argument="request"
             )
-        if groups.zeros or entry["share"] != "1" or discovery.one_row_each != (protection.unit == ROW):
+        if (
+            protection.max_rows is not None
+            or groups.zeros
+            or entry["share"] != "1"
+            or discovery.one_row_each != (protection.unit == ROW)
+        ):
             raise InvalidInput("this request discovers groups in a way that no release does.", argument="request")
         noise = DiscoveredNoise.from_json(entry["noise"])
         return cls(question, groups, noise, Fraction(1), sensitivity(question, protection), discovery=discovery)
@@ -331,7 +336,8 @@ class DiscoveredDraft(Draft):
     # ---------------------------------------------------------------- noise
 
     def measure(self, protection: Protection, sizes: IntArray | None) -> None:
-        self.sensitivity = sensitivity(self.base, protection)
+        moved = sensitivity(self.base, protection)
+        self.change = Change(moved, moved)
 
     def tables(self, drafts: Sequence[Draft], protection: Protection, noise: CellRequest) -> Sequence[TablePlan]:
         epsilon = self.request.epsilon
@@ -340,9 +346,7 @@ class DiscoveredDraft(Draft):
 
     def table(self, noise: CellNoise) -> DiscoveredTablePlan:
         assert isinstance(noise, DiscoveredNoise)
-        return DiscoveredTablePlan(
-            self.base, self.groups, noise, Fraction(1), self.sensitivity, discovery=self.discovery
-        )
+        return DiscoveredTablePlan(self.base, self.groups, noise, Fraction(1), self.change.l1, discovery=self.discovery)
 
 
 # ------------------------------------------------------------------------------------------------ noise and price

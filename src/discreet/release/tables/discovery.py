@@ -216,6 +216,7 @@ def refuse_misfits(request: ReleaseRequest) -> None:
         "sizes": "gives the sizes of groups that are not known", "bound": "is for mechanisms that are tables",
         "error": "has no epsilon, which the threshold follows from",
         "suppress_below": "withholds counts, as the threshold does already",
+        "max_rows": "counts rows, and a group is named by the number of its people",
         "properties": "asks for a design", "loss": "asks for a design",
         "bands": "cuts numbers into declared bands", "totals": "adds up groups, of which some are withheld",
     }  # fmt: skip

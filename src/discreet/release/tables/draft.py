@@ -16,7 +16,7 @@ from ...questions.joins.lookups import PublicTable
 from ...questions.question import Question, find_column
 from ...questions.resolve.bind import bind_joins
 from ..noise.cells import CellNoise
-from ..protection import Protection
+from ..protection import NO_CHANGE, Change, Protection
 from .table import TablePlan
 
 if TYPE_CHECKING:
@@ -61,8 +61,10 @@ class Draft:
         The declared groups.
     share
         Its part of epsilon.
-    sensitivity
-        The largest change in its counts by one unit.
+    change
+        The largest change of its counts by one unit.
+    max_rows
+        Maximum number of rows of one unit that a count has in a group; None to count units.
     """
 
     request: ReleaseRequest
@@ -73,7 +75,8 @@ class Draft:
     bands: Mapping[str, DeclaredBands] = field(default_factory=dict)
     groups: Groups = TOTAL
     share: Fraction = Fraction(1)
-    sensitivity: int = 0
+    change: Change = NO_CHANGE
+    max_rows: int | None = None
 
     #: True if the split of a request may list the parts of its levels.
     has_levels: ClassVar[bool] = False
@@ -133,13 +136,13 @@ class Draft:
 
     def counting(self, protection: Protection) -> Counting:
         """Return the count to ask of the source; refuse what cannot be counted, before anything is spent."""
-        return Counting(self.base, self.groups, protection.unit, protection.max_groups, b"")
+        return protection.counting(self.base, self.groups, b"")
 
     # ---------------------------------------------------------------- noise
 
     def measure(self, protection: Protection, sizes: IntArray | None) -> None:
-        """Compute the sensitivity."""
-        self.sensitivity = protection.sensitivity(self.base, self.groups)
+        """Compute the largest change by one unit."""
+        self.change, self.max_rows = protection.change(self.base, self.groups), protection.max_rows
 
     def tables(self, drafts: Sequence[Draft], protection: Protection, noise: CellRequest) -> Sequence[TablePlan]:
         """Return the tables of a release whose first draft this is, with the noise of the request."""
@@ -150,7 +153,7 @@ class Draft:
         raise NotImplementedError
 
     def gaussian(self, noise: CellRequest, rho: Fraction) -> TablePlan:
-        """Return the table with its share of rho: ``sensitivity / (2 sigma2) = share rho``."""
+        """Return the table with its share of rho: ``squared L2 change / (2 sigma2) = share rho``."""
         raise NotImplementedError
 
     def table(self, noise: CellNoise) -> TablePlan:

@@ -175,7 +175,7 @@ class LevelledTablePlan(PlainTablePlan):
         names = self.groups.columns
         for columns, level in zip(self.question.levels, self.levels, strict=True):
             which = f"by {listed([names[k] for k in columns])}" if columns else "the total"
-            noise = noise_in_words(level.noise)
+            noise = noise_in_words(level.noise, self.counted)
             lines.append(("level", f"{which}: {percent(level.share, 4)} of the budget; {noise}"))
         return lines
 
@@ -191,7 +191,7 @@ def _with_levels(table: PlainTablePlan, levels: tuple[LevelPlan, ...]) -> Levell
     """Add levels to the table of the finest level."""
     return LevelledTablePlan(
         table.question, table.groups, table.noise, table.share, sum(level.change.l1 for level in levels),
-        table.suppress_below, levels=levels,
+        table.suppress_below, table.max_rows, levels=levels,
     )  # fmt: skip
 
 
@@ -219,7 +219,8 @@ class LevelledDraft(PlainDraft):
         shape = Shape(self.groups, self.base.levels)
         changes = protection.level_changes(self.base, shape)
         self.levels = level_drafts(self.request, self.base, shape, changes, self.share, sizes)
-        self.sensitivity = sum(change.l1 for change in changes)
+        self.change = Change(sum(change.l1 for change in changes), sum(change.squared_l2 for change in changes))
+        self.max_rows = protection.max_rows
 
     def pure(self, noise: CellRequest, epsilon: Fraction) -> PlainTablePlan:
         return self._levelled(
@@ -349,6 +350,9 @@ def totals_in_words(protection: Protection) -> tuple[str, ...]:
     if protection.max_groups == 1:
         return (meaning,)
     who = protection.who
+    if protection.max_rows is not None:
+        most = protection.max_groups * protection.max_rows
+        return (meaning, f"A total has up to {most:,} rows of one {who.one}, from all its groups together.")
     they = "they are" if who.is_person else "it is"
     return (
         meaning,

@@ -79,8 +79,12 @@ class PlainTablePlan(TablePlan):
         withheld = entry["suppress_below"]
         if withheld is not None and not is_integer(withheld):
             raise InvalidInput("suppress_below of this request is not a whole number.", argument="request")
-        sensitivity = protection.sensitivity(question, groups)
-        return PlainTablePlan(question, groups, noise, as_fraction(entry["share"]), sensitivity, withheld)
+        if protection.max_rows is not None and noise.known:
+            raise InvalidInput("the sizes of this request bound units, and it counts rows.", argument="request")
+        change = protection.change(question, groups)
+        return PlainTablePlan(
+            question, groups, noise, as_fraction(entry["share"]), change.l1, withheld, protection.max_rows
+        )
 
     # ---------------------------------------------------------------- size and noise
 
@@ -95,7 +99,7 @@ class PlainTablePlan(TablePlan):
 
     @property
     def changes(self) -> tuple[tuple[CellNoise, Change], ...]:
-        return ((self.noise, Change(self.sensitivity, self.sensitivity)),)
+        return ((self.noise, Change.uniform(self.moved_cells, self.max_rows)),)
 
     def expected(self, coverage: Fraction) -> Expected:
         return self.noise.expected(coverage)
@@ -107,7 +111,7 @@ class PlainTablePlan(TablePlan):
     # ---------------------------------------------------------------- counting, drawing, recording
 
     def counting(self, protection: Protection, key: bytes) -> Counting:
-        return Counting(self.question, self.groups, protection.unit, protection.max_groups, key)
+        return protection.counting(self.question, self.groups, key)
 
     @staticmethod
     def count(source: Source, countings: Sequence[Counting]) -> Sequence[Counted]:
@@ -247,13 +251,14 @@ class PlainDraft(Draft):
         return noise.tables(drafts)
 
     def pure(self, noise: CellRequest, epsilon: Fraction) -> PlainTablePlan:
-        return self.table(noise.cells(epsilon=epsilon * self.share / self.sensitivity))
+        return self.table(noise.cells(epsilon=epsilon * self.share / self.change.l1))
 
     def gaussian(self, noise: CellRequest, rho: Fraction) -> PlainTablePlan:
-        return self.table(noise.cells(sigma2=self.sensitivity / (2 * rho * self.share)))
+        return self.table(noise.cells(sigma2=self.change.squared_l2 / (2 * rho * self.share)))
 
     def table(self, noise: CellNoise) -> PlainTablePlan:
-        return PlainTablePlan(self.base, self.groups, noise, self.share, self.sensitivity, self.request.suppress_below)
+        threshold = self.request.suppress_below
+        return PlainTablePlan(self.base, self.groups, noise, self.share, self.change.l1, threshold, self.max_rows)
 
 
 def _first_values(values: Sequence[Value], kind: str) -> str:

@@ -57,9 +57,12 @@ class TablePlan(ABC):
     share
         The part of epsilon for this table.
     sensitivity
-        The largest number of cells of this table that one unit can move, each by one.
+        The largest change of all cells of this table together by one unit: the number of cells that it can move, each
+        by one or by ``max_rows``.
     suppress_below
         The threshold below which noisy counts are suppressed; None to publish all.
+    max_rows
+        Maximum number of rows of one unit that a count has in a group; None to count units.
     """
 
     question: Question
@@ -68,6 +71,7 @@ class TablePlan(ABC):
     share: Fraction
     sensitivity: int
     suppress_below: int | None = None
+    max_rows: int | None = None
 
     #: True if a release with this kind of table has no other table.
     stands_alone: ClassVar[bool] = False
@@ -84,6 +88,11 @@ class TablePlan(ABC):
     @abstractmethod
     def known_cells(self) -> int | None:
         """Number of published cells; None while it is unknown."""
+
+    @property
+    def moved_cells(self) -> int:
+        """The largest number of cells that one unit can move."""
+        return self.sensitivity // (self.max_rows or 1)
 
     @property
     def cells(self) -> int:
@@ -207,7 +216,12 @@ class TablePlan(ABC):
     @property
     def noise_sentence(self) -> str:
         """The law of the noise, its privacy for each count, and the range of the counts."""
-        return noise_in_words(self.noise)
+        return noise_in_words(self.noise, self.counted)
+
+    @property
+    def counted(self) -> str:
+        """The noun for which the privacy of the noise is stated: each count, or each row of one."""
+        return "count" if self.max_rows is None else "row of a count"
 
     @property
     def noise_lines(self) -> list[tuple[str, str]]:
@@ -287,8 +301,8 @@ class TablePlan(ABC):
         """Return how the privacy of the counts is composed."""
 
 
-def law_in_words(noise: CellNoise) -> str:
-    """Return the law of the first mechanism, and its privacy for each count."""
+def law_in_words(noise: CellNoise, counted: str = "count") -> str:
+    """Return the law of the first mechanism, and its privacy for each count, or for each row of one."""
     first = noise.mechanisms[0]
     title = FAMILIES[first.family].title if first.family in FAMILIES else first.family.replace("_", " ")
     privacy = first.certificate
@@ -296,14 +310,14 @@ def law_in_words(noise: CellNoise) -> str:
         variance = first.parameters.get("sigma2")
         return title if variance is None else f"{title} with variance {rounded(as_fraction(variance))}"
     delta = f", delta {text_up(privacy.delta, 3)}" if privacy.delta else ""
-    return f"{title} with epsilon {text_up(privacy.epsilon)}{delta} for each count"
+    return f"{title} with epsilon {text_up(privacy.epsilon)}{delta} for each {counted}"
 
 
-def noise_in_words(noise: CellNoise) -> str:
+def noise_in_words(noise: CellNoise, counted: str = "count") -> str:
     """Return the law of the noise, its privacy for each count, and the range of the counts."""
     more = len(noise.mechanisms) - 1
     sizes = f", and {plural(more, 'other mechanism')} for other sizes" if more else ""
-    return f"{law_in_words(noise)}{sizes}; {OUTPUT_IN_WORDS[noise.output]}"
+    return f"{law_in_words(noise, counted)}{sizes}; {OUTPUT_IN_WORDS[noise.output]}"
 
 
 def names_fit(groups: Groups, columns: Sequence[str]) -> bool:

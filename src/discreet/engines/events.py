@@ -1,0 +1,43 @@
+"""Events: the rows of people instead of people, in one query that all SQL engines share.
+
+The rule is in ``base``. A person's rows in a group are counted and cut off for each count apart, before anything of two
+people is added; the groups are chosen among all that the person has, however many rows are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .base import Counting
+from .hashed_choice import hash_input_sql
+
+
+def events_sql(counting: Counting, rows: str, hashed: Callable[[str], str], text: str) -> str:
+    """Return SQL of the counts of rows: ``g``, ``n`` and ``n0, n1, ...`` for the conditions.
+
+    Parameters
+    ----------
+    counting
+        The counts to make.
+    rows
+        SQL of ``unit`` and the number ``v`` (``bounding``), for each row of a person in a declared group.
+    hashed
+        Returns SQL of the hash ``H`` of a text.
+    text
+        The engine's text type.
+    """
+    size, c, most = counting.groups.size, len(counting.conditions), counting.max_rows
+    names = ["n", *(f"n{i}" for i in range(c))]
+    matches = ["count(*)", *(f"count(CASE WHEN (v & {1 << (c - 1 - i)}) = 0 THEN 1 END)" for i in range(c))]
+    capped = ", ".join(f"least({count}, {most}) AS {name}" for count, name in zip(matches, names, strict=True))
+    chosen = f"SELECT unit, v >> {c} AS g, {capped} FROM ({rows}) AS r GROUP BY unit, v >> {c}"
+    if counting.max_groups < size:
+        if counting.uses_hashed_choice:
+            order = f"{hashed(hash_input_sql('unit', 'g', text))}, g"
+        else:
+            order = f"(g - {hashed('unit')} % {size} + {size}) % {size}"
+        columns = ", ".join(["g", *names, f"row_number() OVER (PARTITION BY unit ORDER BY {order}) AS place"])
+        chosen = f"SELECT {columns} FROM ({chosen}) AS each"
+        chosen = f"SELECT * FROM ({chosen}) AS ordered WHERE place <= {counting.max_groups}"
+    sums = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in names)
+    return f"SELECT g, {sums} FROM ({chosen}) AS chosen GROUP BY g"
