@@ -39,6 +39,6 @@ def related_tables(declaration: Declaration, joined: Sequence[str], source: Sour
         kinds = {} if source is None else source.table(source.spelled(name))
         unit = declaration.unit_of(name)
         spelled = find_column(unit, kinds) if kinds and unit != ROW else unit
-        own = name if source is None else source.spelled(name)
-        related[own] = RelatedTable(own, spelled, kinds)
+        spelling = name if source is None else source.spelled(name)
+        related[spelling] = RelatedTable(spelling, spelled, kinds)
     return related

@@ -60,7 +60,7 @@ class _JoinedCounting(Counting):
 
 
 @dataclass
-class _Part:
+class _TablePart:
     """One table of a question.
 
     Attributes
@@ -94,9 +94,9 @@ class _Split:
         question = counting.question
         self.counting = counting
         self.owners = question.owners_of_columns
-        self.parts = {question.table: _Part(question.table, counting.unit, None)}
+        self.parts = {question.table: _TablePart(question.table, counting.unit, None)}
         for one in question.tables:
-            self.parts[one.join.table] = _Part(one.join.table, one.join.key, one.join)
+            self.parts[one.join.table] = _TablePart(one.join.table, one.join.key, one.join)
         self._names: dict[tuple[str, Test], str] = {}
         for place, column in enumerate(question.by):
             self.parts[self.owners[column]].places.append(place)
@@ -136,17 +136,17 @@ class _Split:
             return join_tests(test.word, [self._joined(part) for part in test.parts])
         raise InvalidInput(f"{test.text} compares columns of two tables.", "Compare columns of one table.")
 
-    def counting_of(self, part: _Part) -> PartCounting:
+    def counting_of(self, part: _TablePart) -> PartCounting:
         """Return what is read of one table."""
         question, groups = self.counting.question, self.counting.groups
         lookups = tuple(one for one in question.lookups if question.table_of_lookup(one) == part.table)
         by = tuple(question.by[place] for place in part.places)
         aggregates = tuple(Aggregate(name, Condition(test)) for name, test in part.tests.items())
         where = Condition(join_tests("AND", part.where)) if part.where else None
-        own = Question(part.table, where, by, aggregates, "." in part.table, lookups=lookups)
+        part_question = Question(part.table, where, by, aggregates, "." in part.table, lookups=lookups)
         if part.outer:
-            _refuse_on_outer(own, part)
-        return PartCounting(own, _groups_of(groups, part.places), part.unit, 1, self.counting.key)
+            _refuse_on_outer(part_question, part)
+        return PartCounting(part_question, _groups_of(groups, part.places), part.unit, 1, self.counting.key)
 
 
 def _groups_of(groups: Groups, places: Sequence[int]) -> Groups:
@@ -162,7 +162,7 @@ def _groups_of(groups: Groups, places: Sequence[int]) -> Groups:
     )
 
 
-def _refuse_on_outer(question: Question, part: _Part) -> None:
+def _refuse_on_outer(question: Question, part: _TablePart) -> None:
     """Refuse what has no plain answer for a person who has no row in a table of a LEFT JOIN."""
     for lookup in question.lookups:
         if lookup.keys is not None:
@@ -253,15 +253,15 @@ def one_table(
 
 
 def _coded(
-    counting: PartCounting, part: _Part, number: int, rows_of: RowsOf, dialect: Dialect, declared: Declared, *,
+    counting: PartCounting, part: _TablePart, number: int, rows_of: RowsOf, dialect: Dialect, declared: Declared, *,
     distinct: bool,
 ) -> tuple[str, str]:  # fmt: skip
     """Return SQL of a table's rows as ``u``, ``g`` and the results of its tests, and the kind of ``u``."""
 
     def declared_here(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
-        own = f"p{number}_{name}"  # tables of declared values of several parts stand beside each other
-        item = declared(own, columns, texts)
-        return f"{own} AS {name}" if item == own else item.replace(f" AS {own}(", f" AS {name}(")
+        unique = f"p{number}_{name}"  # each part has its own tables of declared values
+        item = declared(unique, columns, texts)
+        return f"{unique} AS {name}" if item == unique else item.replace(f" AS {unique}(", f" AS {name}(")
 
     read, rows, kinds = rows_of(counting)
     rows, kinds = looked_up(read, rows, kinds, dialect, declared_here)
@@ -287,7 +287,7 @@ def _coded(
     )
 
 
-def _joined_columns(part: _Part, counting: PartCounting, number: int) -> list[str]:
+def _joined_columns(part: _TablePart, counting: PartCounting, number: int) -> list[str]:
     """Return what is selected of a table in the join; people without a row there have NULL in all its columns."""
     columns = {f"g{number}": ("g", str(_number_of_missing(counting.groups)))} if part.places else {}
     for name, test in part.tests.items():
@@ -302,7 +302,7 @@ def _joined_columns(part: _Part, counting: PartCounting, number: int) -> list[st
 
 
 def _number_of_missing(groups: Groups) -> int:
-    """Return the number of the group whose every value is missing; -1 if there is none."""
+    """Return the number of the group where every value is missing, or -1."""
     number = 0
     for values in groups.values:
         place = list(values).index(None) if None in values else len(values) - 1 if has_rest(values) else None
@@ -312,7 +312,7 @@ def _number_of_missing(groups: Groups) -> int:
     return number
 
 
-def _of_joined_rows(split: _Split, parts: Sequence[_Part], countings: Sequence[Counting]) -> Counting:
+def _of_joined_rows(split: _Split, parts: Sequence[_TablePart], countings: Sequence[Counting]) -> Counting:
     """Return the counting of joined rows: by the number of each table's group, on the results of the tests."""
     counting = split.counting
     numbered = enumerate(zip(parts, countings, strict=True))

@@ -148,8 +148,8 @@ class _Binding:
 
     def _owner(self, name: str) -> tuple[str, str] | None:
         """Return the joined table or look-up that has a column, and its spelling there; None for the counted table."""
-        written = dict(self.question.owners).get(name.casefold())
-        if written is not None and written.casefold() == self.question.table.casefold():
+        qualifier = dict(self.question.owners).get(name.casefold())
+        if qualifier is not None and qualifier.casefold() == self.question.table.casefold():
             return None
         places: list[tuple[str, str]] = []
         for table in self.tables:
@@ -158,8 +158,8 @@ class _Binding:
         for table in self.lookups:
             if (column := self.public[table].find(name)) is not None:
                 places.append((table, column))
-        if written is not None:
-            return next((place for place in places if place[0].casefold() == written.casefold()), None)
+        if qualifier is not None:
+            return next((place for place in places if place[0].casefold() == qualifier.casefold()), None)
         if _alike(name, self.kinds) is not None:
             if places:
                 raise refusal(
