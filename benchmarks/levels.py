@@ -12,6 +12,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 import measure
 from discreet.exact.laws import GeometricTails
 from discreet.questions.groups import groups_from
+from discreet.questions.levels import with_totals
 from discreet.release.levels.combining import LevelCombination
 from discreet.release.levels.rounding import rounded_leaves
 from discreet.release.levels.shape import Shape
@@ -54,3 +55,19 @@ def lines(scale: Scale = FULL) -> Iterator[Line]:
     yield measure.at_most("the same, in seconds", f"{exact:.2f} s", "3 s", exact / 3, 1)
     (whole,) = measure.in_turn(lambda: rounded_leaves(shape, combined, 10**both.digits), rounds=2)
     yield measure.at_most("made whole so that they add up", f"{whole:.2f} s", "5 s", whole / 5, 1)
+    yield _cube(scale)
+
+
+def _cube(scale: Scale) -> Line:
+    """Make a sparse cube of three columns whole, whose totals overlap."""
+    length = scale.pick(40, 4)
+    names = ["a", "b", "c"]
+    shape = Shape(groups_from({name: range(length) for name in names}, names), with_totals(names, names, str))
+    both = LevelCombination(shape, (GeometricTails(Fraction(1, 9), Fraction(4, 5)),) * len(shape.levels))
+    rng = np.random.default_rng(0)
+    truth = rng.geometric(0.9, size=(shape.groups.size, 1)) - 1
+    leaves = both.leaves([sums + rng.integers(-8, 9, size=sums.shape) for sums in shape.sums(truth)])
+    unit, errors = 10**both.digits, both.standard_errors
+    (seconds,) = measure.in_turn(lambda: rounded_leaves(shape, leaves, unit, errors), rounds=2)
+    what = f"a cube of {shape.groups.size:,} groups made whole, totals near their combined counts"
+    return measure.at_most(what, f"{seconds:.2f} s", "5 s", seconds / 5, 1)

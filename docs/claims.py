@@ -27,7 +27,7 @@ HEAD = """# Every claim of the papers, judged
 
 `discreet` implements four papers. `discreet study` computes their figures and tables again and judges every claim; this page
 has the verdicts of a full run ([how to run it](howto_studies.md)), and [claims.json](claims.json) has them for programs: claim, equation, verdict, code
-and DOI. The papers are cited as in the [formulas](formulas.md); [R] marks [results of our own](results.md), which we test ourselves.
+and DOI (of [S] and [C]; those of [F] and [A] could not be looked up). The papers are cited as in the [formulas](formulas.md); [R] marks [results of our own](results.md), which we test ourselves.
 
 **Four verdicts.** A claim *holds*, *holds with correction*, *does not hold*, or is *undecidable as worded*. "Much lower" is judged as "lower, beyond chance". A degree alone
 ("similar", "negligible", "hardly") has no verdict unless the paper gives a number, because a threshold would be ours; what was measured is given with it.

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal, overload
 
@@ -70,6 +70,47 @@ def _read_masses(values: object, size: int, what: str) -> FloatArray:
 
 def _is_uniform(prior: object) -> bool:
     return prior is None or (isinstance(prior, str) and prior == "uniform")
+
+
+def prior_of_values(prior: object, space: Space) -> object:
+    """Return a prior in the order of the values: of a mapping from values, or of counts, divided by their sum.
+
+    >>> from discreet.spaces import Counts
+    >>> [str(w) for w in prior_of_values({2: 3, 0: 1}, Counts(2))]
+    ['1/4', '0', '3/4']
+    >>> [str(w) for w in prior_of_values([2, 1, 1], Counts(2))]
+    ['1/2', '1/4', '1/4']
+    >>> prior_of_values("uniform", Counts(2)), prior_of_values([0.5, 0.5, 0], Counts(2))
+    ('uniform', [0.5, 0.5, 0])
+    """
+    size = space.size or 0
+    if isinstance(prior, Mapping):
+        weights = [Fraction(0)] * size
+        for value, weight in prior.items():
+            weights[space.index(value)] += as_fraction(weight, "a weight of the prior")
+        return _shares(weights)
+    values = prior.to_numpy() if hasattr(prior, "to_numpy") else prior
+    if isinstance(values, list | tuple | np.ndarray):
+        array = np.asarray(values)
+        if array.dtype.kind in "iu" and array.shape == (size,) and array.sum() > 1:
+            return _shares([Fraction(int(count)) for count in array])
+    return values
+
+
+def _shares(weights: list[Fraction]) -> list[Fraction]:
+    total = sum(weights)
+    if min(weights) < 0 or not total:
+        raise InvalidInput.must_be("prior", "made of weights from 0 on, not all 0", InWords("others"))
+    return [weight / total for weight in weights]
+
+
+def refuse_prior_for_worst_case(worst_case: bool, prior: object) -> None:
+    """Refuse a prior for the worst case, which is over all truths."""
+    if worst_case and prior is not None:
+        raise InvalidInput(
+            "the worst case over all truths needs no prior.",
+            f"Give either {arg('prior')} or {arg('worst_case', True)}.",
+        )
 
 
 def read_prior(prior: object, size: int) -> FloatArray:
@@ -197,7 +238,8 @@ def cost(
     loss
         "L0" (wrong or not), "L1" (absolute error), "L2" (squared error), a :class:`~discreet.losses.Loss`, or a matrix.
     prior
-        w, the probability of each truth: numbers that add up to 1 ("1/3" may be text), or "uniform", the default.
+        w, the probability of each truth: numbers that add up to 1 ("1/3" may be text), counts, a mapping from truths to
+        weights, or "uniform", the default.
     worst_case
         The largest expected loss of any truth instead, max_i sum_j loss(i, j) P[i, j]; this needs no prior.
     exact
@@ -224,11 +266,8 @@ def cost(
                 argument="rescaled",
             )
         factor = Fraction(reports, reports - 1)
-    if worst_case and prior is not None:
-        raise InvalidInput(
-            "the worst case over all truths needs no prior.",
-            f"Give either {arg('prior')} or {arg('worst_case', True)}.",
-        )
+    refuse_prior_for_worst_case(worst_case, prior)
+    prior = prior_of_values(prior, channel.inputs)
     if exact and noise is not None:
         if worst_case:
             return factor * noise.worst_loss(loss_object)
@@ -308,7 +347,7 @@ def share_variances(mechanism: object, prior: object = None) -> FloatArray:
     [1.0, 1.0]
     """
     channel = Channel.of(mechanism).refuse_if_large()
-    p = read_prior(prior, channel.shape[0])
+    p = read_prior(prior_of_values(prior, channel.inputs), channel.shape[0])
     A = channel.matrix[:, channel.matrix.max(axis=0) > 0]
     information = (A / np.maximum(p @ A, 1e-300)) @ A.T
     try:

@@ -198,9 +198,91 @@ def test_a_spanner_costs_what_is_stated():
         dc.design(dc.Labels(list("abc")), epsilon=1, dilation=2)
 
 
+def least_loss_with_delta(costs: np.ndarray, exponents: np.ndarray, delta: float) -> float:
+    """The same with excesses t(x, x', y) >= P(y|x) - e^exponent P(y|x') whose sum over y is at most delta."""
+    truths, reports = costs.shape
+    pairs = [(i, j) for i in range(truths) for j in range(truths) if i != j]
+    count = truths * reports
+    rows, right = [], []
+    for number, (i, j) in enumerate(pairs):
+        total = np.zeros(count + len(pairs) * reports)
+        for y in range(reports):
+            row, place = np.zeros_like(total), count + number * reports + y
+            row[i * reports + y], row[j * reports + y], row[place] = 1, -math.exp(exponents[i, j]), -1
+            rows.append(row)
+            right.append(0.0)
+            total[place] = 1
+        rows.append(total)
+        right.append(delta)
+    sums = np.hstack([np.kron(np.eye(truths), np.ones(reports)), np.zeros((truths, len(pairs) * reports))])
+    cost = np.r_[costs.ravel(), np.zeros(len(pairs) * reports)]
+    return linear_minimum(cost, A_ub=np.array(rows), b_ub=np.array(right), A_eq=sums, b_eq=np.ones(truths))
+
+
+@pytest.mark.parametrize("space", [dc.Ring(5), SPACES[2], SPACES[4], dc.Counts(3)], ids=repr)
+@pytest.mark.parametrize("notion", ["metric", "local"])
+def test_a_delta_holds_for_every_pair_and_costs_what_a_general_solver_says(space, notion):
+    far = distances(space)
+    epsilon = 1 / float(far.max() if notion == "metric" else 1)
+    exponents = epsilon * far if notion == "metric" else np.full(far.shape, epsilon)
+    m = dc.design(space, epsilon=epsilon, delta="0.05", loss="L1", notion=notion)
+    details = m.certificate.details
+    assert details["cost_about"] == pytest.approx(least_loss_with_delta(far / space.size, exponents, 0.05), abs=1e-7)
+    assert details["gap"] < 1e-6 and m.certificate.notion == notion and m.certificate.delta == pytest.approx(0.05)
+    excess = np.maximum(m.matrix[:, None] - np.exp(exponents)[:, :, None] * m.matrix[None, :], 0).sum(axis=2)
+    assert excess.max() <= 0.05 * (1 + 1e-9) and dc.verify(m, notion).delta(epsilon) <= 0.05
+    pure = dc.design(space, epsilon=epsilon, loss="L1", notion=notion).certificate.details["cost_about"]
+    assert details["cost_about"] < pure
+
+
+def test_with_a_delta_steps_do_not_protect_their_ends():
+    """The control: adjacent counts at delta .1 leave the ends of the range apart, so every pair has rows of its own."""
+    steps = dc.design(5, epsilon=1, delta="0.1", loss="L1")
+    every = dc.design(5, epsilon=1, delta="0.1", loss="L1", notion="metric")
+    assert dc.verify(steps, "metric").delta(1) > 0.1 >= dc.verify(every, "metric").delta(1)
+    assert every.certificate.details["cost_about"] > steps.certificate.details["cost_about"]
+    assert every.parameters["delta"] == "1/10" and every.certificate.notion == "metric"
+
+
+def test_a_delta_goes_with_properties_the_worst_case_and_outputs():
+    ring = dc.Ring(5)
+    fair = dc.design(ring, epsilon=1, delta="0.1", loss="L1", properties="F")
+    worst = dc.design(ring, epsilon=1, delta="0.1", loss="L1", worst_case=True)
+    some = dc.design(ring, epsilon=1, delta="0.1", loss="L1", outputs=[0, 2])
+    central = dc.design(ring, epsilon=1, delta="0.1", loss="L1", notion="central")
+    assert dc.check(fair, "F").holds and worst.certificate.details["gap"] < 1e-6 and some.matrix.shape == (5, 2)
+    assert dc.verify(central, "central").delta(1) <= 0.1 and central.certificate.notion == "central"
+
+
+def test_several_epsilons_on_a_space_are_the_designs_of_each():
+    tree = SPACES[2]
+    each = list(dc.design_each(tree, epsilons=["0.5", 1], loss="L1", prior={"a": 2, "d": 1}, progress=False))
+    alone = [dc.design(tree, epsilon=e, loss="L1", prior={"a": 2, "d": 1}) for e in ("0.5", 1)]
+    assert each == alone
+    on_counts = list(dc.design_each(4, epsilons=[1], loss="L1", notion="local", progress=False))
+    assert on_counts == [dc.design(4, epsilon=1, loss="L1", notion="local")]
+    counts = next(iter(dc.design_each(3, epsilons=[1], loss="L1", prior={0: 1, 3: 1}, progress=False)))
+    assert (
+        counts.certificate.details["cost"]
+        == dc.design(3, epsilon=1, loss="L1", prior=[1, 0, 0, 1]).certificate.details["cost"]
+    )
+
+
+def test_costs_and_remaps_take_the_priors_that_designs_take():
+    star = dc.Graph([("c", k) for k in range(4)])
+    m = dc.exponential(star, epsilon=2)
+    forms = [{"c": 4, 0: 1}, [4, 1, 0, 0, 0], np.array([4, 1, 0, 0, 0]), [0.8, 0.2, 0, 0, 0]]
+    assert len({round(dc.cost(m, "L1", form), 12) for form in forms}) == 1
+    assert len({dc.remap(m, "L1", form).guesses for form in forms}) == 1
+    for wrong in ({}, {"c": -1}, {"nobody": 1}, [1, 2]):
+        with pytest.raises(InvalidInput):
+            dc.cost(m, "L1", wrong)
+
+
 def test_designs_of_spaces_are_kept_in_files(tmp_path):
-    for space in (dc.Ring(5), dc.MetricSpace.from_points({"a": (0, 0), "b": (3, 1), "c": (1, 4)})):
-        m = dc.design(space, epsilon=1, loss="L1", properties="WH")
+    spaces = (dc.Ring(5), dc.MetricSpace.from_points({"a": (0, 0), "b": (3, 1), "c": (1, 4)}))
+    for space, delta in ((spaces[0], 0), (spaces[1], 0), (spaces[0], "0.01")):
+        m = dc.design(space, epsilon=1, delta=delta, loss="L1", properties="WH")
         m.save(tmp_path / "m.json")
         again = dc.load(tmp_path / "m.json")
         assert again == m and again.certificate.epsilon == m.certificate.epsilon and again.inputs == space
@@ -213,7 +295,11 @@ def test_what_is_too_large_or_makes_no_sense_is_refused():
     with refused(Unsupported, "n"):
         dc.design(dc.Ring(60), epsilon=1, worst_case=True)
     with refused(Unsupported, "delta"):
-        dc.design(dc.Ring(5), epsilon=1, delta="0.1")
+        dc.design(dc.Ring(40), epsilon=1, delta="0.1")
+    with refused(Unsupported, "dilation"):
+        dc.design(dc.Ring(5), epsilon=1, delta="0.1", dilation=2)
+    with refused(InvalidInput, "delta"):
+        dc.design(dc.Ring(5), epsilon=1, delta=1)
     with refused(InvalidInput):
         dc.design(dc.Integers(), epsilon=1, notion="local")
     with refused(InvalidInput):

@@ -26,7 +26,7 @@ def test_a_certificate_states_the_tight_ratio():
     assert (c.notion, c.ratio, c.delta, c.tight) == ("central", Fraction(3), 0.0, True)
     assert math.log(3) <= c.epsilon <= math.nextafter(math.log(3), 2)
     assert (
-        "e^epsilon = 3 exactly" in str(c) and "every two adjacent counts" in str(c) and repr(c) == f"<Certificate: {c}>"
+        "e^epsilon = 3 exactly" in str(c) and "every two adjacent values" in str(c) and repr(c) == f"<Certificate: {c}>"
     )
 
 

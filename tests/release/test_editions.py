@@ -335,6 +335,48 @@ def test_counts_with_totals_are_compared_by_their_own_intervals(book):
         dc.compare_editions([first, answered(book, edition="c")])
 
 
+def test_people_see_one_whole_number_for_each_count_of_each_edition(book, tmp_path):
+    """On the page, in the terminal, in both charts and in the workbook; the JSON has the unrounded ones."""
+    domains = {"a": None, "b": {"site": [2, 3, 1], "health": ["poor", "good"]}}
+    editions = [
+        answered(book, totals="all", edition=name, **({} if domain is None else {"domain": domain}))
+        for name, domain in domains.items()
+    ]
+    found = dc.compare_editions(editions)
+    shown = [{_cell(row): row["count"] for row in one.tables[0].rows_for_people()} for one in editions]
+    rows = found.rows_for_people()
+    cells = [_cell(row) for row in editions[0].tables[0].rows()]
+    assert [(row["earlier"], row["later"]) for row in rows] == [tuple(one[cell] for one in shown) for cell in cells]
+    assert all(row["difference"] == row["later"] - row["earlier"] for row in rows)
+    assert any(row["earlier"] % 1 for row in found.rows()) and not any(row["earlier"] % 1 for row in rows)
+    grown = [row for row in rows if row["growth"] is not None]
+    assert grown and all(row["growth"] == pytest.approx(100 * row["difference"] / row["earlier"]) for row in grown)
+
+    counts = [datum["count"] for datum in found.chart().spec["data"]["values"]]
+    assert sorted(counts) == sorted(count for one in shown for count in one.values())
+    growths = {datum.get("growth") for datum in found.growth_chart().spec["data"]["values"]}
+    assert growths - {None} <= {row["growth"] for row in rows}
+    terminal = found.describe()
+    figures = [row[name] for row in found.rows() for name in ("earlier", "later", "difference")]
+    unrounded = {f"{figure:,}" for figure in figures if figure % 1}
+    assert unrounded and not [text for text in unrounded if text in terminal]
+    page = found.report().page()
+    for row in rows:
+        assert f">{row['earlier']:,}<" in page and f">{row['later']:,}<" in page
+    assert not [text for text in unrounded if text in page]
+    changes, table = openpyxl.load_workbook(dc.export_editions(found, tmp_path / "year.xlsx")).worksheets[:2]
+    assert [[cell.value for cell in line[4:7]] for line in changes.iter_rows(min_row=5)] == [
+        [row[name] for name in ("earlier", "later", "difference")] for row in rows
+    ]
+    assert [[cell.value for cell in line[2:4]] for line in table.iter_rows(min_row=5, max_row=4 + len(rows))] == [
+        [row["earlier"], row["later"]] for row in rows
+    ]
+
+
+def _cell(row):
+    return row["grouping"], row["site"], row["health"]
+
+
 def test_labels_and_names_that_are_out_to_break_a_page_do_not(book):
     evil = "<script>alert(1)</script>\x1b[31m"
     domain = {"site": [1, 2], "health": [evil, "'; DROP"]}

@@ -93,6 +93,10 @@ def design(
     notion: Annotated[
         str | None, typer.Option(help="For designs: central (adjacent values), local (any two) or metric.")
     ] = None,
+    outputs: Annotated[
+        str | None,
+        typer.Option(help="For designs: the true values that may be reported, comma separated, or @FILE of lines."),
+    ] = None,
     dilation: Annotated[
         str | None, typer.Option(help="For designs on many values: how much longer paths of the spanner may be, 1.1.")
     ] = None,
@@ -127,7 +131,8 @@ def design(
 
     refuse_unwritable(page, (".html",), "a page")
     targets = {
-        "loss": loss, "properties": properties, "delta": delta, "prior": prior, "notion": notion, "dilation": dilation
+        "loss": loss, "properties": properties, "delta": delta, "prior": prior, "notion": notion, "outputs": outputs,
+        "dilation": dilation,
     }  # fmt: skip
     family_options = {
         "labels": labels, "grid": grid, "border": border, "reach": reach, "stay": stay, "variance": variance, "js": js,
@@ -160,8 +165,11 @@ def design(
             "prior": None if prior is None else read_named_prior(prior, (truths.size or 1) - 1),
             "worst_case": worst_case,
         }  # fmt: skip
-        if explain and n is None:
-            raise InvalidInput("--explain is for designs of counts, with -n.", argument="explain")
+        if explain and (n is None or outputs is not None):
+            raise InvalidInput("--explain is for designs of counts, with -n and all outputs.", argument="explain")
+        from ..spaces.text import read_values
+
+        chosen = None if outputs is None else read_values(outputs, truths, "outputs")
         with waiting("looking for the best mechanism"):
             if explain:
                 from ..optimise.design.chooser import choose
@@ -171,7 +179,7 @@ def design(
             else:
                 from ..optimise.design.design import design as find
 
-                mechanism = find(truths, notion=notion, dilation=dilation, **options)
+                mechanism = find(truths, notion=notion, outputs=chosen, dilation=dilation, **options)
     else:
         del targets["delta"]  # some families take a delta
         _refuse_design_options(targets, worst_case, explain, "A --family is not designed: leave one of the two out")

@@ -9,7 +9,7 @@ from .algebra import single_threaded_blas
 from .interior import SolverResult
 from .model.problem import Problem
 from .result import Estimate, finish, of_maximum, of_problem
-from .solvers import distance, evidence, smoothing
+from .solvers import curves, distance, evidence, smoothing
 from .solvers.likelihood import Likelihood
 
 #: Least sum, over the cells of a map, of their squared signal-to-noise ratios, at which the closed-form maximum under
@@ -18,6 +18,9 @@ LEAST_SIGNAL = 20.0
 
 #: Range of numbers of values that are smoothed: fewer are hardly a curve, and bins of more would take long.
 MIN_SMOOTHED_VALUES, MAX_SMOOTHED_VALUES = 8, 50_000
+
+#: Maximum number of values without an order whose updates are stopped early where a graph is too large for curves.
+MAX_STOPPED_VALUES = 1_000
 
 
 def estimate(problem: Problem, tolerance: float | None, seed: int) -> Estimate:
@@ -29,14 +32,18 @@ def estimate(problem: Problem, tolerance: float | None, seed: int) -> Estimate:
         if problem.people >= smoothing.FOLDS:
             return stop_early(Likelihood(problem, tolerance), seed)
         return maximum(problem, tolerance, "There are too few reports to smooth the map.")
-    if not problem.truths.is_line or any(one.kernel.reports_are_sets for one in problem.groups):
+    if not problem.truths.has_lengths or any(one.kernel.reports_are_sets for one in problem.groups):
         # projective response is for names, also where these are numbered
         return maximum(problem, tolerance, "These values have no order, so there is nothing to smooth.")
     if size < MIN_SMOOTHED_VALUES:
         return maximum(problem, tolerance, f"With {size} values there is nothing to smooth.")
-    if size > MAX_SMOOTHED_VALUES:
+    if not problem.truths.has_numbers and curves.MAX_GRAPH_VALUES < size <= MAX_STOPPED_VALUES:
+        if problem.people >= smoothing.FOLDS:
+            return stop_early(Likelihood(problem, tolerance), seed)
+        return maximum(problem, tolerance, "There are too few reports to smooth.")
+    if size > (MAX_SMOOTHED_VALUES if problem.truths.has_numbers else curves.MAX_GRAPH_VALUES):
         return maximum(problem, tolerance, f"With {size:,} values, smoothing would take long.")
-    return smooth_counts(problem, tolerance)
+    return smooth_values(problem, tolerance)
 
 
 def _signal(problem: Problem) -> float:
@@ -50,20 +57,27 @@ def _signal(problem: Problem) -> float:
     return 0.0 if response is None else problem.people * response[1] ** 2
 
 
-def smooth_counts(problem: Problem, tolerance: float | None) -> Estimate:
+def smooth_values(problem: Problem, tolerance: float | None) -> Estimate:
     """Return the empirical Bayes estimate, or the maximum of the likelihood if chance does not explain the distance.
 
     Raises
     ------
     Unsupported
-        If the values are not counts, or too few or too many.
+        If no values are nearer to each other than others, or if they are too few or too many.
     NumericalFailure
         If no prior could be worked out in double precision.
     """
-    if not problem.truths.is_line or not MIN_SMOOTHED_VALUES <= problem.size <= MAX_SMOOTHED_VALUES:
+    truths = problem.truths
+    if not truths.has_numbers and not curves.has_graph(truths):
         raise Unsupported(
-            f"empirical Bayes smooths {MIN_SMOOTHED_VALUES} to {MAX_SMOOTHED_VALUES:,} counts; these are "
-            f"{problem.size:,} {problem.truths.noun}s. Use {arg('method', 'auto')}, which chooses what serves them."
+            f"empirical Bayes smooths numbers, and up to {curves.MAX_GRAPH_VALUES} values with distances other than "
+            f"cells of a map; these are {problem.size:,} {truths.noun}s. Use {arg('method', 'auto')}, which chooses "
+            "what serves them."
+        )
+    if not MIN_SMOOTHED_VALUES <= problem.size <= MAX_SMOOTHED_VALUES:
+        raise Unsupported(
+            f"empirical Bayes smooths {MIN_SMOOTHED_VALUES} to {MAX_SMOOTHED_VALUES:,} values; these are "
+            f"{problem.size:,} {truths.noun}s. Use {arg('method', 'auto')}, which chooses what serves them."
         )
     likelihood = Likelihood(problem, tolerance)
     with single_threaded_blas(evidence.MAX_BINS**2):

@@ -195,8 +195,8 @@ class GroupEstimates(Tabular, Result):
     @cached_property
     def _compared(self) -> list[tuple[str, Statistic]]:
         space = next(iter(self.estimates.values())).space
-        if space.is_line:
-            return list(COMPARED_OF_COUNTS)
+        if space.has_numbers:
+            return list(COMPARED_OF_COUNTS if space.is_line else COMPARED_OF_COUNTS[:2])
         together = np.sum([one.people * one.distribution for one in self.estimates.values()], axis=0)
         best = np.argsort(-together, kind="stable")[:COMPARED_VALUES].tolist()
         return [(f"P({space.value(k)})", ("cell", space.value(k))) for k in best]
@@ -265,10 +265,11 @@ class GroupEstimates(Tabular, Result):
         """Draw the cumulative probabilities of counts, or the likeliest values with their intervals, of each group."""
         first = next(iter(self.estimates.values()))
         heading = title or f"{len(self.estimates)} groups, {self.people:,} reports"
-        if first.space.is_line:
-            return cumulative_lines(
-                {name: one.cdf() for name, one in self.estimates.items()}, heading, self._seen(level)
-            )
+        if first.space.has_numbers:
+            lines = {name: one.cdf() for name, one in self.estimates.items()}
+            largest = max((one.space for one in self.estimates.values()), key=lambda space: space.size or 0)
+            places = largest.coordinates()[0]
+            return cumulative_lines(lines, heading, self._seen(level), values=places, noun=largest.noun)
         rows = [
             (name, label(what[1], 40), float(value_of(one, what) or 0), *one.interval(what, level))
             for name, one in self.estimates.items()
@@ -289,7 +290,7 @@ class GroupEstimates(Tabular, Result):
         return file
 
     def _seen(self, level: float) -> str:
-        if next(iter(self.estimates.values())).space.is_line:
+        if next(iter(self.estimates.values())).space.has_numbers:
             return "Each line is the cumulative probability in one group."
         return f"Dots are the estimates, lines their {percent(level)} intervals, each by itself."
 

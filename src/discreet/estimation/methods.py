@@ -71,10 +71,10 @@ def estimate(
     over
         For unbounded mechanisms: the possible true values, ``Counts(n)``.
     method
-        ``"auto"``: for counts a distribution as smooth as the reports allow (``"empirical-bayes"``), for places
-        ``"smoothed"``, for labels ``"mle"``; what was chosen and why is the first of the notes. ``"mle"``: the maximum
-        likelihood estimate, with a certified gap; for a smooth population it is a comb. ``"smoothed"``: updates stopped
-        early, after a number of them that cross-validation chooses.
+        ``"auto"``: for counts and other values with distances a distribution as smooth as the reports allow
+        (``"empirical-bayes"``), for maps ``"smoothed"``, for labels ``"mle"``; what was chosen and why is the first of
+        the notes. ``"mle"``: the maximum likelihood estimate, with a certified gap; for a smooth population it is a
+        comb. ``"smoothed"``: updates stopped early, after a number of them that cross-validation chooses.
         ``"ibu"``: a fixed number of iterative Bayesian updates, as in the papers; at times far from the maximum, as
         the gap shows. ``"inverse"``: q A^-1, unbiased, with negative entries. For comparison with the field: ``"ems"``
         (updates with averages; Li et al. 2020), ``"g-model"`` (Efron 2016, as in deconvolveR) and ``"wavelet"``
@@ -138,7 +138,7 @@ def estimate(
         return _by_function(problem, tolerance, method)
     runs: dict[str, Callable[[], Estimate]] = {
         "auto": lambda: automatic.estimate(problem, tolerance, fold_seed),
-        "empirical-bayes": lambda: automatic.smooth_counts(problem, tolerance),
+        "empirical-bayes": lambda: automatic.smooth_values(problem, tolerance),
         "mle": lambda: of_problem(problem, tolerance),
         "smoothed": lambda: _stop_early(problem, tolerance, fold_seed),
         "ibu": lambda: _updated(Likelihood(problem, tolerance), times, begin),
@@ -213,7 +213,7 @@ def _inverse(likelihood: Likelihood) -> Estimate:
 
 def _averaged(problem: Problem, tolerance: float | None) -> Estimate:
     """Return the distribution at which updates with averages of neighbours end."""
-    if not problem.truths.axes:
+    if not ems.has_neighbours(problem.truths):
         raise Unsupported(f"these {problem.truths.noun}s have no neighbours to average. Use {arg('method', 'mle')}.")
     with single_threaded_blas(problem.places):
         return finish(*_solved(problem, tolerance, ems.solve), "ems", ())

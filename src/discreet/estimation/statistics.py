@@ -36,35 +36,37 @@ class Reconstruction:
     people: int
 
     def mean(self) -> float | tuple[float, float]:
-        """Return the mean true count; on a map the mean place (x, y), or (latitude, longitude) on a map of a box."""
+        """Return the mean true value; on a map the mean place (x, y), or (latitude, longitude) on a map of a box."""
         if self.space.as_grid is not None:
             x, y = self.space.coordinates()
             return float(self.distribution @ x), float(self.distribution @ y)
         return float(self.distribution @ numbers(self.space, "a mean"))
 
     def variance(self) -> float:
-        """Return the variance of the true counts."""
+        """Return the variance of the true values."""
         x = numbers(self.space, "a variance")
         mean = float(self.distribution @ x)
         return float(self.distribution @ (x - mean) ** 2)
 
     def cdf(self) -> FloatArray:
-        """Return, for each count k, the probability of a true count of at most k."""
+        """Return, for each number, the probability of a true value of at most this."""
         numbers(self.space, "a cumulative distribution")
         return np.asarray(np.cumsum(self.distribution))
 
-    def quantile(self, q: float) -> int:
-        """Return the smallest count k with a probability of at least q of a true count of at most k.
+    def quantile(self, q: float) -> int | float:
+        """Return the smallest number with a probability of at least q of a true value of at most this.
 
         Where some entries are negative, the cumulative sums are replaced by the closest ones that never fall.
         """
         level = read_share(q, meant("q", "the order of a quantile"))
         sums = self.cdf() if self.distribution.min() >= 0 else never_falling(self.cdf())
         reached = np.flatnonzero(sums >= level - SUM_ACCURACY)
-        return int(reached[0]) if reached.size else len(self.distribution) - 1
+        place = int(reached[0]) if reached.size else len(self.distribution) - 1
+        number: int | float = self.space.value(place)
+        return number
 
     def probability(self, low: object, high: object) -> float:
-        """Return the probability of a true count from ``low`` to ``high``, both included."""
+        """Return the probability of a true value from ``low`` to ``high``, both included."""
         return float(self.distribution @ indicator(self.space, ("range", low, high)))
 
     def expected_counts(self) -> FloatArray:
@@ -80,10 +82,10 @@ def never_falling(values: FloatArray) -> FloatArray:
 
 
 def numbers(space: Space, what: str) -> FloatArray:
-    """Return the counts of a space as floats; refuse values that are not numbers."""
-    if not space.is_line:
+    """Return the numbers of a space as floats; refuse values that are not numbers."""
+    if not space.has_numbers:
         raise Unsupported(
-            f"{what} is for counts; these values are {space.noun}s.",
+            f"{what} is for counts and other numbers; these values are {space.noun}s.",
             "Ask for the probability of some of them: interval(('among', [...])) or weights of your own.",
         )
     return space.coordinates()[0]

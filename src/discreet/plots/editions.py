@@ -11,6 +11,10 @@ from .counts import label
 #: Maximum number of lines in a panel, and of panels.
 MAX_LINES, MAX_PANELS = len(PALETTE), 12
 
+#: Marks of an interval, and of the count or percentage on it.
+INTERVAL: Spec = {"type": "rule", "strokeWidth": 4, "opacity": 0.4, "strokeCap": "round"}
+DOT: Spec = {"type": "point", "size": 40, "tooltip": True}
+
 _TOTAL_WIDTH, _MAX_LABEL_LETTERS = 560, 24
 
 
@@ -75,6 +79,12 @@ def editions(
     return finish(body, label(title, 120), *map(printable, sentences), *omission, how, width=across * (width + 30))
 
 
+def colours(field: str, names: Sequence[str], title: str | None, legend: Spec | None) -> Spec:
+    """Return the encoding that gives each of these values of a field a colour."""
+    scale = {"domain": list(names), "range": list(PALETTE[: len(names)])}
+    return {"field": field, "type": "nominal", "title": title, "sort": None, "scale": scale, "legend": legend}
+
+
 def _colour_column(by: Sequence[str], groups: Sequence[tuple[object, ...]]) -> int | None:
     """Return the number of the last column with few enough values, or None."""
     few = [k for k in range(len(by)) if 1 < len({group[k] for group in groups}) <= MAX_LINES]
@@ -108,11 +118,7 @@ def _lines(names: Sequence[str], hues: Sequence[str], colour_title: str, width: 
     }  # fmt: skip
     colour: Spec = {"value": PALETTE[0]}
     if colour_title:
-        scale = {"domain": list(hues), "range": list(PALETTE[: len(hues)])}
-        colour = {
-            "field": "hue", "type": "nominal", "title": label(colour_title, 40), "sort": None, "scale": scale,
-            "legend": legend,
-        }  # fmt: skip
+        colour = colours("hue", hues, label(colour_title, 40), legend)
     offset: Spec = {}
     if len(hues) > 1:  # next to each other, so that intervals do not overlap
         step = min(9.0, width / len(names) / (len(hues) + 2))
@@ -128,9 +134,9 @@ def _lines(names: Sequence[str], hues: Sequence[str], colour_title: str, width: 
             {"mark": {"type": "line", "strokeWidth": 1.5, "opacity": 0.55}, "encoding": {"y": y}},
             {
                 "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],
-                "mark": {"type": "rule", "strokeWidth": 4, "opacity": 0.4, "strokeCap": "round"},
+                "mark": INTERVAL,
                 "encoding": ends,
             },
-            {"mark": {"type": "point", "size": 40, "tooltip": True}, "encoding": {"y": y}},
+            {"mark": DOT, "encoding": {"y": y}},
         ],
     }

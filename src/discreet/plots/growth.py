@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..errors import InvalidInput
 from .chart import PALETTE, Chart, Spec, finish, printable
 from .counts import label
+from .editions import DOT, INTERVAL, colours
 
 #: Maximum number of groups in the chart, and of pairs of editions told apart by colour.
 MAX_GROUPS, MAX_PAIRS = 30, len(PALETTE)
@@ -99,22 +100,16 @@ def _marks(groups: Sequence[str], pairs: Sequence[str], right: float) -> Spec:
         "axis": {"ticks": False, "domain": False, "labelLimit": 0},
     }  # fmt: skip
     several = len(pairs) > 1
-    scale = {"domain": list(pairs), "range": list(PALETTE[: len(pairs)])}
-    colour: Spec = {
-        "field": "pair", "type": "nominal", "title": None, "sort": None, "scale": scale,
-        "legend": {"orient": "top", "labelLimit": 0} if several else None,
-    }  # fmt: skip
+    colour = colours("pair", pairs, None, {"orient": "top", "labelLimit": 0} if several else None)
     offset: Spec = {"yOffset": {"field": "pair", "type": "nominal", "sort": list(pairs)}} if several else {}
     valid = "isValid(datum['{}'])".format
     return {
         "encoding": {"y": y, **offset, "color": colour},
         "layer": [
-            {"mark": {"type": "rule", "strokeWidth": 4, "opacity": 0.4, "strokeCap": "round"},
-             "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
+            {"mark": INTERVAL, "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
             {"transform": [{"filter": valid("goes on")}],
              "mark": {"type": "point", "shape": "triangle-right", "filled": True, "size": 60, "opacity": 0.7},
              "encoding": {"x": {**x, "field": "goes on"}}},
-            {"transform": [{"filter": valid("growth")}], "mark": {"type": "point", "size": 40, "tooltip": True},
-             "encoding": {"x": {**x, "field": "growth"}}},
+            {"transform": [{"filter": valid("growth")}], "mark": DOT, "encoding": {"x": {**x, "field": "growth"}}},
         ],
     }  # fmt: skip

@@ -86,26 +86,33 @@ def cumulative(
     title: str,
     *sentences: str,
     other: FloatArray | None = None,
+    values: FloatArray | None = None,
+    noun: str = "count",
 ) -> Chart:
-    """Draw the cumulative probability of every count as steps, in a band.
+    """Draw the cumulative probability of every number as steps, in a band.
 
     Parameters
     ----------
     estimate
-        The cumulative probability of the counts 0, 1, 2, ...
+        The cumulative probability of each number.
     limits
         The lower and the upper limits of the band, or None.
     title, sentences
         The title, and sentences about what to see.
     other
         Another cumulative probability, drawn thin.
+    values, noun
+        The numbers, if they are not 0, 1, 2, ...; and the word for one.
     """
     positions = np.unique(np.linspace(0, len(estimate) - 1, min(len(estimate), 400)).round().astype(int))
-    rows: list[Spec] = [{"count": int(k), "probability": float(f"{estimate[k]:.6g}")} for k in positions]
+    rows: list[Spec] = [
+        {"count": k if values is None else _number(values[k]), "probability": float(f"{estimate[k]:.6g}")}
+        for k in positions.tolist()
+    ]
     if limits is not None:
         for row, k in zip(rows, positions.tolist(), strict=True):
             row |= {"low": float(f"{limits[0][k]:.6g}"), "high": float(f"{limits[1][k]:.6g}")}
-    x = {"field": "count", "type": "quantitative", "title": "count", "scale": {"nice": False}}
+    x = {"field": "count", "type": "quantitative", "title": noun, "scale": {"nice": False}}
     y = {
         "field": "probability",
         "type": "quantitative",
@@ -127,17 +134,28 @@ def cumulative(
     return finish(spec, title, *sentences, width=1.25 * WIDTH)
 
 
-def cumulative_lines(lines: Mapping[str, FloatArray], title: str, *sentences: str) -> Chart:
-    """Draw the cumulative probability of every count in several groups, by their names."""
+def _number(value: float) -> int | float:
+    """Return a whole number as an integer: files of charts stay the same for counts."""
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def cumulative_lines(
+    lines: Mapping[str, FloatArray],
+    title: str,
+    *sentences: str,
+    values: FloatArray | None = None,
+    noun: str = "count",
+) -> Chart:
+    """Draw the cumulative probability of every number in several groups, by their names."""
     size = max(map(len, lines.values()))
     positions = np.unique(np.linspace(0, size - 1, min(size, 400)).round().astype(int)).tolist()
     rows: list[Spec] = [
-        {"count": k, "group": name, "probability": float(f"{line[k]:.6g}")}
+        {"count": k if values is None else _number(values[k]), "group": name, "probability": float(f"{line[k]:.6g}")}
         for name, line in lines.items()
         for k in positions
     ]
     encoding = {
-        "x": {"field": "count", "type": "quantitative", "title": "count", "scale": {"nice": False}},
+        "x": {"field": "count", "type": "quantitative", "title": noun, "scale": {"nice": False}},
         "y": {
             "field": "probability",
             "type": "quantitative",

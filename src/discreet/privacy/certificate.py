@@ -128,7 +128,7 @@ class Certificate(Result):
         return f"{self.notion} privacy with epsilon = {epsilon}{delta}{ratio} ({self._how_in_words()}{mixed})"
 
     def _how_in_words(self) -> str:
-        pair = "adjacent counts" if self.notion == "central" else "true values"
+        pair = "adjacent values" if self.notion == "central" else "true values"
         return _IN_WORDS.get(self.how, self.how).format(pair=pair)
 
     def __repr__(self) -> str:

@@ -153,6 +153,11 @@ class Space(ABC):
     is_line: ClassVar[bool] = False
 
     @property
+    def has_numbers(self) -> bool:
+        """True if values are numbers in rising order, whole or not: they have means and quantiles."""
+        return self.is_line
+
+    @property
     def ends(self) -> tuple[int | None, int | None] | None:
         """The least and the largest value of a line, None for an infinite end; None for other spaces."""
         return None

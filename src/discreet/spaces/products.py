@@ -191,6 +191,10 @@ class ProductSpace(Space):
         pairs = zip(self.parts, self.split(i), self.split(j), strict=True)
         return np.asarray(self._join_distances([one.squared_distance(a, b) for one, a, b in pairs]))
 
+    @property
+    def has_lengths(self) -> bool:
+        return self.norm is not None
+
     def distance(self, a: object, b: object) -> float | Array:
         self._refuse_without_norm()
         return super().distance(a, b)

@@ -62,6 +62,10 @@ class Range(Space):
         return self._size
 
     @property
+    def has_numbers(self) -> bool:
+        return True
+
+    @property
     def is_text(self) -> bool:
         return not self._whole
 

@@ -1,12 +1,13 @@
-"""Spaces as people type them: the sizes or the box of a map, and labels in a line or in a file."""
+"""Spaces as people type them: the sizes or the box of a map, labels and values in a line or in a file."""
 
 from __future__ import annotations
 
 import re
 
-from ..errors import InvalidInput
+from ..errors import ForeignValue, InvalidInput
 from ..exact.rationals import as_fraction
 from ..sources.encodings import read_text_file
+from .base import Space
 from .grid import Grid
 from .labels import Labels
 
@@ -37,6 +38,27 @@ def read_labels(text: str) -> Labels:
     Labels(labels=('yes', 'no'))
     """
     return Labels(_labels_of_file(text[1:]) if text.startswith("@") else _labels_of_line(text))
+
+
+def read_values(text: str, space: Space, argument: str) -> list[object]:
+    """Return comma-separated values of a space, or the lines of the file after an @, as the space writes them.
+
+    >>> from discreet.spaces import Range
+    >>> read_values("0, 1.5", Range(0, 3, step="0.5"), "outputs")
+    [0.0, 1.5]
+    """
+    if space.size is None:
+        raise InvalidInput("values without an end cannot be listed.", "Choose a range first.", argument=argument)
+    by_text: dict[str, object] = {str(value): value for value in (space.value(k) for k in range(space.size))}
+    pieces = _labels_of_file(text[1:]) if text.startswith("@") else _labels_of_line(text)
+    return [by_text[piece] if piece in by_text else _number(piece, space, argument) for piece in pieces]
+
+
+def _number(text: str, space: Space, argument: str) -> object:
+    """Return the value of a space that a number means, written otherwise: 2 for 2.0."""
+    if space.has_numbers:
+        return space.value(space.index(as_fraction(text, argument)))
+    raise ForeignValue(f"{text!r} is not one of the {space.noun}s.", "Write them as the space does.", argument=argument)
 
 
 def _labels_of_line(text: str) -> list[str]:

@@ -153,7 +153,7 @@ class Study:
     exhibits
         In the paper's order.
     doi
-        The digital object identifier of the paper; empty for results of our own.
+        The digital object identifier of the paper; empty for results of our own, and where none could be looked up.
     self_tested
         True if its claims are our own, so that claimant and judge are the same.
     """

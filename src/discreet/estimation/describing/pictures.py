@@ -55,19 +55,24 @@ def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
             limits = None
     if limits is not None:
         seen += f" Lines: a {percent(level)} interval for each value by itself."
-    if not space.is_line:
+    if not space.has_numbers:
         return _ranked(estimate, reports, limits, heading, seen, notes)
     values = values_of(space)
-    first = bars(values, space.noun, estimate.distribution, reports, limits, "Probability of each count", seen, *notes)
+    first = bars(
+        values, space.noun, estimate.distribution, reports, limits, f"Probability of each {space.noun}", seen, *notes
+    )
     cdf_limits = None
     if band is not False and (len(estimate.distribution) <= MAX_BAND_COUNTS or band is not True):
         cdf_band = estimate.band(level)
         cdf_limits = (cdf_band.low, cdf_band.high)
-    words = f"Shaded: a {percent(level)} interval at each count by itself." if cdf_limits else ""
+    words = f"Shaded: a {percent(level)} interval at each {space.noun} by itself." if cdf_limits else ""
     steps = None
     if estimate.method == "empirical-bayes":
         steps, words = np.cumsum(estimate.maximum), f"{words} Thin: the maximum likelihood estimate.".strip()
-    second = cumulative(estimate.cdf(), cdf_limits, "Cumulative probability", words, other=steps)
+    heading_below = "Cumulative probability"
+    second = cumulative(
+        estimate.cdf(), cdf_limits, heading_below, words, other=steps, values=space.coordinates()[0], noun=space.noun
+    )
     return beside([first, second], heading, columns=1)
 
 

@@ -255,7 +255,7 @@ def _place(best: int, worst: int) -> str:
 def _distribution(of: Answers, most: int, level: float, others: Sequence[tuple[str, FloatArray]] = ()) -> Section:
     made, size = table(of, most, level, others), len(of.distribution)
     parts: list[Part] = []
-    if of.space.is_line:
+    if of.space.has_numbers:
         if size > most:
             parts.append(Prose("In ranges; a report saved as .json has every value.", tone="note"))
     else:

@@ -78,7 +78,7 @@ def distribution_json(of: Answers) -> dict[str, Any]:
         "values": [of.space.value(k) for k in range(len(of.distribution))],
         "distribution": of.distribution.tolist(),
     }
-    if of.space.is_line:
+    if of.space.has_numbers:
         content |= {"mean": of.mean(), "variance": of.variance()}
         content["quantiles"] = {str(q): of.quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95)}
     return content
@@ -86,7 +86,7 @@ def distribution_json(of: Answers) -> dict[str, Any]:
 
 def _statistics(of: Answers) -> list[tuple[str, Any]]:
     """Return the statistics in words, and as :meth:`Answers.interval` takes them."""
-    if of.space.is_line:
+    if of.space.has_numbers:
         quantiles = [(quantile_name(q), ("quantile", q)) for q in (0.25, 0.5, 0.75)]
         return [("mean", "mean"), ("variance", "variance"), *quantiles]
     likeliest = np.argsort(-of.distribution, kind="stable")[:5].tolist()
@@ -147,7 +147,7 @@ class Likely:
 def distribution_lines(of: Answers, most: int, level: float) -> list[Likely]:
     """Return the distribution in at most ``most`` lines: counts in order, in ranges where they are many; all else by
     probability, the likeliest first, with the places that they may have."""
-    return _in_order(of, most, level) if of.space.is_line else likeliest(of, most, level)
+    return _in_order(of, most, level) if of.space.has_numbers else likeliest(of, most, level)
 
 
 def _in_order(of: Answers, most: int, level: float) -> list[Likely]:
@@ -161,8 +161,9 @@ def _in_order(of: Answers, most: int, level: float) -> list[Likely]:
     lines = []
     for first, after in zip(starts, [*starts[1:], size], strict=True):
         last = after - 1
-        ends = of.interval(("range", first, last), level) if size <= MAX_VARIANCE_VALUES else None
-        text = f"{first} to {last}" if last > first else first
+        low, high = of.space.value(first), of.space.value(last)
+        ends = of.interval(("range", low, high), level) if size <= MAX_VARIANCE_VALUES else None
+        text = f"{low} to {high}" if last > first else low
         probability = float(of.distribution[first:after].sum())
         lines.append(Likely(first, last, text, probability, None if ends is None else (ends.low, ends.high)))
     return lines

@@ -401,7 +401,7 @@ class Answers(Reconstruction):
         return Interval(low, high, float(p @ (x - p @ x) ** 2), level, "variance", by)
 
     def _quantile(self, q: float, level: float, surveys: int) -> Interval:
-        """Return the counts k whose interval for P(at most k) leaves q possible, and P(at most k - 1) less than q."""
+        """Return the numbers whose interval for P(at most x) leaves q possible, and for P(less than x) less than q."""
         size = len(numbers(self.space, "an interval for a quantile"))
 
         inputs = self._interval_inputs
@@ -425,7 +425,8 @@ class Answers(Reconstruction):
         p = inputs.top.p.reshape(-1, size).sum(axis=0)
         centre = int(np.flatnonzero(np.cumsum(p) >= q - SUM_ACCURACY)[0])
         by = interval(min(high, size - 2))[2] if size > 1 else "profile likelihood"
-        return Interval(min(low, centre), max(high, centre), centre, level, quantile_name(q), by)
+        least, most, middle = (self.space.value(place) for place in (min(low, centre), max(high, centre), centre))
+        return Interval(least, most, middle, level, quantile_name(q), by)
 
     def band(
         self,

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...exact.arrays import FloatArray
+from ...spaces import Space
 from ..interior import SolverResult
 from . import em
 from .likelihood import Likelihood
@@ -32,8 +33,25 @@ def solve(likelihood: Likelihood) -> SolverResult:
         trace.append((value, gap))
         if problem.people * abs(value - before) < LEAST_CHANGE:
             break
-        p, before = average(new, problem.truths.axes), value
+        p, before = smoothed(new, problem.truths), value
     return SolverResult(p, likelihood.gap(p), tuple(trace))
+
+
+def has_neighbours(space: Space) -> bool:
+    """Return whether the values have neighbours to average: on a line or a map, or by edges."""
+    return bool(space.axes) or (space.has_lengths and space.neighbours() is not None)
+
+
+def smoothed(p: FloatArray, space: Space) -> FloatArray:
+    """Average each value (weight 2) with its neighbours (weight 1), along each axis or over the edges."""
+    ends = space.neighbours()
+    if space.axes or ends is None:
+        return average(p, space.axes)
+    sums, weights = 2 * p, np.full(len(p), 2.0)
+    for here, there in (ends, ends[::-1]):
+        np.add.at(sums, here, p[there])
+        np.add.at(weights, here, 1.0)
+    return np.asarray(sums / weights / (sums / weights).sum())
 
 
 def average(p: FloatArray, axes: tuple[int, ...]) -> FloatArray:

@@ -38,13 +38,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from ...exact.arrays import FloatArray
-from ..algebra import NumericalFailure, cholesky_factor, eigenvectors, gram_of_columns, left_times, product, times
+from ..algebra import NumericalFailure, cholesky_factor, gram_of_columns, left_times, product, times
 from ..model.problem import Problem
+from . import curves
 
 #: Maximum number of values with a probability of their own; more are put into bins, and the reports into twice as many.
 MAX_BINS = 200
@@ -162,7 +162,7 @@ def smooth(problem: Problem) -> Smoothed:
     reports = _Reports(problem)
     candidates: list[_Peak] = []
     unfinished = 0
-    for kind in KINDS:
+    for kind in KINDS if problem.truths.is_line else KINDS[:-1]:  # people without any are the count 0
         try:
             for candidate in _along(reports, kind):
                 candidates.append(candidate)  # those before a failure are kept
@@ -199,6 +199,8 @@ class _Reports:
         self.columns = np.ascontiguousarray(self.A.T)
         self.counts, self.people = counts, float(counts.sum())
         self.size = len(self._edges)
+        truths = problem.truths
+        self.curves = curves.of_line(self.size) if truths.has_numbers else curves.of_graph(truths)
 
     def _bins(self) -> Iterator[FloatArray]:
         for first, wide in zip(self._edges, self._widths, strict=True):
@@ -226,16 +228,6 @@ class _Reports:
         return np.concatenate([p[:1], (1 - p[0]) * inner / inner.sum()])
 
 
-@lru_cache(maxsize=8)
-def _curves(size: int) -> tuple[FloatArray, FloatArray]:
-    """Return eigenvectors of P, and the variances of a curve of deviation 1 along them; the first is the constant."""
-    first = np.diff(np.eye(size), axis=0)
-    second = np.diff(np.eye(size), 2, axis=0)
-    values, vectors = eigenvectors(second.T @ second + (10 / size**2) * first.T @ first)
-    inverse = 1 / values[1:]
-    return vectors, np.concatenate([[0.0], size * inverse / inverse.sum()])
-
-
 # ------------------------------------------------------------------------------------------------ priors
 
 
@@ -261,7 +253,7 @@ class _Peak:
 
 
 def _prior(reports: _Reports, kind: Kind, deviation: float) -> _Prior:
-    vectors, of_curve = _curves(reports.size)
+    vectors, of_curve = reports.curves
     variances = deviation**2 * of_curve + kind.single
     variances[0] = 1.0  # adding a constant to theta changes nothing
     kept = variances * reports.people > NEGLIGIBLE_VARIANCE
@@ -277,7 +269,7 @@ def _prior(reports: _Reports, kind: Kind, deviation: float) -> _Prior:
 
 def _along(reports: _Reports, kind: Kind) -> Iterator[_Peak]:
     """Yield the estimates of one kind of prior, from nearly uniform on, each begun where the last one ended."""
-    vectors, _ = _curves(reports.size)
+    vectors, _ = reports.curves
     theta, atom, top = np.zeros(reports.size), 0.0, -math.inf
     for deviation in DEVIATIONS[SMOOTH_ONLY_DEVIATIONS * (kind != Kind()) :]:
         prior = _prior(reports, kind, deviation)

@@ -28,7 +28,6 @@ from ...mechanism import Mechanism, read_count
 from ...privacy.certificate import Certificate, certify
 from ...progress import with_bar
 from ...spaces import Counts, Space, completed, is_space
-from ..improve.targets import exact_weights
 from ..lp.bounds import figures_of_cost
 from ..lp.certification import CertifiedTable
 from ..lp.program import Request
@@ -38,7 +37,7 @@ from ..lp.solver import InfeasibleDesign, SolverFailed
 from .closed import ClosedForm, closed_form
 from .conflicts import conflict, is_proved_infeasible
 from .members import cheapest_member
-from .on_spaces import design_on_space
+from .on_spaces import design_on_space, read_delta
 from .weights import read_weights
 
 #: Largest n of a linear program; closed forms, and requests that are solved report by report, go further.
@@ -81,7 +80,8 @@ def design(
         The privacy; exactly one of them, alpha = e^-epsilon.
     delta
         0 for pure privacy. Otherwise ``sum_j max(0, P[i, j] - e^epsilon P[k, j]) <= delta`` for neighbours i and k:
-        the true delta, over all sets of reports.
+        the true delta, over all sets of reports. Under the local and the metric notion it holds for every pair, each at
+        its own distance, as deltas along a path do not add up to less.
     loss
         "L0", "L1", "L2", a :class:`~discreet.losses.Loss`, or a matrix.
     properties
@@ -129,24 +129,14 @@ def design(
     >>> m.certificate.notion, round(m.certificate.details["cost_about"], 2), m.certificate.details["gap"] < 1e-4
     ('metric', 71.0, True)
     """
-    space: Space | None
-    if is_space(n) and not getattr(n, "is_line", False):
-        space = completed(n)
-    elif outputs is not None or dilation is not None or notion not in (None, "central", "metric"):
-        space = Counts(read_count(n))
-    else:
-        space = None
+    space = _space_of(n, notion, outputs)
+    if space is None and (dilation is not None or (notion == "metric" and read_delta(delta))):
+        space = Counts(read_count(n))  # adjacent counts decide about all pairs only without a delta
     if space is not None:
-        if as_fraction(delta, "delta"):
-            raise Unsupported(
-                "designs with a delta are for adjacent counts.", f"Leave {arg('delta')} out.", argument="delta"
-            )
         return design_on_space(
-            space, notion=notion, alpha=alpha, epsilon=epsilon, loss=loss, properties=properties, prior=prior,
-            worst_case=worst_case, outputs=outputs, dilation=dilation,
+            space, notion=notion, alpha=alpha, epsilon=epsilon, delta=delta, loss=loss, properties=properties,
+            prior=prior, worst_case=worst_case, outputs=outputs, dilation=dilation,
         )  # fmt: skip
-    if prior is not None and not worst_case:
-        prior = read_weights(prior, Counts(read_count(n)))
     made = _design_for_counts(
         n, alpha=alpha, epsilon=epsilon, delta=delta, loss=loss, properties=properties, prior=prior,
         worst_case=worst_case,
@@ -156,6 +146,15 @@ def design(
     # steps are adjacent counts
     certificate = certify(made.kernel, made.inputs, "metric", details=made.certificate.details)
     return replace(made, certificate=certificate)
+
+
+def _space_of(n: object, notion: str | None, outputs: object) -> Space | None:
+    """Return the space of a design on any space; None for adjacent counts, which have a program of their own."""
+    if is_space(n) and not getattr(n, "is_line", False):
+        return completed(n)
+    if outputs is not None or notion not in (None, "central", "metric"):
+        return Counts(read_count(n))
+    return None
 
 
 def _design_for_counts(
@@ -192,20 +191,22 @@ def design_each(
     properties: Any = (),
     prior: Any = None,
     worst_case: bool = False,
+    notion: str | None = None,
+    outputs: Any = None,
     progress: bool | None = None,
 ) -> Iterator[Mechanism]:
-    """Yield the designs for several alphas or epsilons, each solved from the solution of the one before.
+    """Yield the designs for several alphas or epsilons; for counts, each is solved from the solution before.
 
-    Neighbouring alphas have neighbouring answers, so this is much faster than asking for each alone. The mechanisms are
-    the same.
+    Neighbouring alphas have neighbouring answers, so for counts this is much faster than asking for each alone. The
+    mechanisms are the same.
 
     Parameters
     ----------
     n
-        The largest count, or a ``Counts`` space.
+        The largest count, or a space.
     alphas, epsilons
         The privacy of each; exactly one of them, alpha = e^-epsilon.
-    loss, properties, prior, worst_case
+    loss, properties, prior, worst_case, notion, outputs
         As for :func:`discreet.design`, the same for all.
     progress
         Whether to show a bar; by default only on a terminal.
@@ -220,18 +221,12 @@ def design_each(
     if (alphas is None) == (epsilons is None):
         raise InvalidInput(f"give exactly one of {arg('alphas')} and {arg('epsilons')}.")
     name, numbers = ("alpha", alphas) if epsilons is None else ("epsilon", epsilons)
-    requests = [
-        read_request(
-            n,
-            **{"alpha": None, "epsilon": None, name: number},
-            delta=0,
-            loss=loss,
-            properties=properties,
-            prior=prior,
-            worst_case=worst_case,
-        )
-        for number in read_list(numbers, f"{name}s", "numbers")
-    ]
+    each = [{"alpha": None, "epsilon": None, name: number} for number in read_list(numbers, f"{name}s", "numbers")]
+    shared = {"loss": loss, "properties": properties, "prior": prior, "worst_case": worst_case}
+    if _space_of(n, notion, outputs) is not None or notion == "metric":
+        options = {**shared, "notion": notion, "outputs": outputs}
+        return (design(n, **privacy, **options) for privacy in with_bar(each, "designs", progress))
+    requests = [read_request(n, **privacy, delta=0, **shared) for privacy in each]
     return _design_each(requests, progress)
 
 
@@ -262,14 +257,8 @@ def read_request(
     if size > MAX_DESIGN_COUNTS:
         raise InvalidInput.must_be("n", f"below {MAX_DESIGN_COUNTS:,} for a design", n, meaning="the largest count")
     a = read_alpha(alpha, epsilon)
-    allowed_delta = as_fraction(delta, "delta")
-    if not 0 <= allowed_delta < 1:
-        raise InvalidInput.must_be("delta", "a probability below 1", delta, "0 asks for pure privacy.")
-    if worst_case and prior is not None:
-        raise InvalidInput(
-            "the worst case over all truths needs no prior.",
-            f"Give either {arg('prior')} or {arg('worst_case', True)}.",
-        )
+    allowed_delta = read_delta(delta)
+    utility.refuse_prior_for_worst_case(worst_case, prior)
     required = requirements.resolve(properties)
     codes = [p.code for p in required]
     repeat = next((code for code in codes if codes.count(code) > 1), None)
@@ -281,7 +270,7 @@ def read_request(
     loss_object = losses.resolve(loss).on(space, space)
     if not loss_object.nondecreasing or not loss_object.symmetric:
         loss_object.levels(space, space)  # a matrix of losses must fit; refused before any work
-    weights = None if worst_case else exact_weights(prior, size)
+    weights = None if worst_case else read_weights(prior, space)
     certified_epsilon = read_epsilon(epsilon) if epsilon is not None else log_bounds(1 / a)[1]
     privacy_given = f"alpha = {alpha}" if epsilon is None else f"epsilon = {epsilon}"
     return Request(size - 1, a, loss_object, weights, required, allowed_delta, privacy_given), certified_epsilon

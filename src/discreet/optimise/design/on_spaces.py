@@ -25,11 +25,11 @@ from ...mechanism import Mechanism
 from ...privacy.certificate import Certificate, certify
 from ...privacy.notions import read_notion
 from ...properties import Property
-from ...spaces import Labels, Space, is_space
+from ...spaces import Labels, Space, completed, is_space
 from ..lp.blocks import BlockPoint, BlockProgram, lower_bound, solve_blocks
 from ..lp.bounds import figures_of_cost
 from ..lp.mechanism_program import solve_with_rows
-from .protected import ProtectedPairs, protected_pairs, read_dilation
+from .protected import ProtectedPairs, compared_pairs, protected_pairs, read_dilation
 from .weights import read_weights
 
 #: Largest number of values of which every pair is protected for itself, and the dilation of spanners beyond.
@@ -39,8 +39,12 @@ USUAL_DILATION = Fraction(11, 10)
 #: Largest number of probabilities of a design, and of one with properties or for the worst case.
 MAX_PROBABILITIES, MAX_WITH_ROWS = 250_000, 1_600
 
-#: Cost and bound differ by less than this, relative to the cost: with every pair, and with a spanner.
-TOLERANCE, SPANNER_TOLERANCE = 1e-7, 2e-3
+#: Largest number of terms of a design with a delta: one for each report of each ordered pair that is compared.
+MAX_DELTA_TERMS = 20_000
+
+#: Cost and bound differ by less than this, relative to the cost: with every pair, and for each of the two programs of a
+#: spanner, whose own gap is several percent.
+TOLERANCE, SPANNER_TOLERANCE = 1e-7, 4e-3
 
 #: Shares of a strictly private mechanism that are mixed in until the judge accepts the table.
 MIXING = (2.0**-40, 2.0**-34, 2.0**-28, 2.0**-22, 2.0**-16, 2.0**-12)
@@ -67,6 +71,12 @@ class SpaceRequest:
     uniform: bool
     properties: tuple[Property, ...]
     dilation: Fraction
+    delta: Fraction = Fraction(0)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it needs rows that couple reports: of properties, of the worst case or of a delta."""
+        return bool(self.properties) or self.weights is None or self.delta > 0
 
     @property
     def prior_name(self) -> str:
@@ -79,6 +89,7 @@ def design_on_space(
     notion: str | None,
     alpha: Number | None,
     epsilon: Number | None,
+    delta: Number,
     loss: object,
     properties: object,
     prior: object,
@@ -88,12 +99,16 @@ def design_on_space(
 ) -> Mechanism:
     """Return the mechanism with the least expected loss on a finite space; see :func:`discreet.design`."""
     request = _read(
-        inputs, notion=notion, alpha=alpha, epsilon=epsilon, loss=loss, properties=properties, prior=prior,
+        inputs, notion=notion, alpha=alpha, epsilon=epsilon, delta=delta, loss=loss, properties=properties, prior=prior,
         worst_case=worst_case, outputs=outputs, dilation=dilation,
     )  # fmt: skip
-    pairs = protected_pairs(request.inputs, request.notion, request.epsilon, request.dilation)
+    if request.delta:
+        pairs = compared_pairs(request.inputs, request.notion, request.epsilon)
+        _refuse_many_terms(len(pairs.tail) * (request.outputs.size or 0))
+    else:
+        pairs = protected_pairs(request.inputs, request.notion, request.epsilon, request.dilation)
     values = request.loss.of(request.inputs, request.outputs)
-    if request.properties or request.weights is None:
+    if request.has_rows:
         matrix, least = _with_rows(request, pairs, values)
     else:
         matrix, least = _plain(request, pairs, values)
@@ -110,6 +125,7 @@ def _read(
     notion: str | None,
     alpha: Number | None,
     epsilon: Number | None,
+    delta: Number,
     loss: object,
     properties: object,
     prior: object,
@@ -123,11 +139,8 @@ def _read(
     named = read_notion(notion, inputs)
     eps = read_epsilon(epsilon) if epsilon is not None else log_bounds(1 / read_alpha(alpha, None))[0]
     shown = read_alpha(alpha, epsilon)
-    if worst_case and prior is not None:
-        raise InvalidInput(
-            "the worst case over all truths needs no prior.",
-            f"Give either {arg('prior')} or {arg('worst_case', True)}.",
-        )
+    allowed_delta = read_delta(delta)
+    utility.refuse_prior_for_worst_case(worst_case, prior)
     weights = None if worst_case else read_weights(prior, inputs)
     reports, resolved, name = _read_reports(inputs, outputs, losses.resolve(loss))
     structural = _read_properties(properties, inputs, reports)
@@ -140,24 +153,49 @@ def _read(
             f"{hint} dc.geometric(space, ...) or dc.exponential(space, ...).",
             argument="n",
         )
-    stretch = read_dilation(dilation, size, named, MAX_EXACT, USUAL_DILATION)
+    stretch = Fraction(1)
+    if not allowed_delta:
+        stretch = read_dilation(dilation, size, named, MAX_EXACT, USUAL_DILATION)
+    elif dilation is not None:
+        raise Unsupported(
+            "a spanner does not protect all pairs with a delta.",
+            f"Leave {arg('dilation')} out, or ask for {arg('delta', 0)}.",
+            argument="dilation",
+        )
     uniform = weights is not None and len(set(weights)) == 1
-    return SpaceRequest(inputs, reports, named, eps, str(shown), resolved, name, weights, uniform, structural, stretch)
+    return SpaceRequest(
+        inputs, reports, named, eps, str(shown), resolved, name, weights, uniform, structural, stretch, allowed_delta
+    )
+
+
+def read_delta(delta: object) -> Fraction:
+    """Return a delta as a Fraction; refuse what is not a probability below 1."""
+    value = as_fraction(delta, "delta")
+    if not 0 <= value < 1:
+        raise InvalidInput.must_be("delta", "a probability below 1", delta, "0 asks for pure privacy.")
+    return value
+
+
+def _refuse_many_terms(number: int) -> None:
+    if number > MAX_DELTA_TERMS:
+        raise Unsupported(
+            f"a design with a delta compares every pair in every report, here {number:,} terms; at most "
+            f"{MAX_DELTA_TERMS:,} are possible.",
+            f"Use fewer values or outputs, or ask for {arg('delta', 0)}.",
+            argument="delta",
+        )
 
 
 def _read_reports(inputs: Space, outputs: object, loss: losses.Loss) -> tuple[Space, losses.Loss, str]:
     """Return the space of reports, the loss with a column for each, and its name; lists keep their distances."""
-    if outputs is None or (is_space(outputs) and outputs == inputs):
-        loss.levels(inputs, inputs)  # a matrix must fit; refused before any work
-        return inputs, loss, loss.name
-    if is_space(outputs):
-        assert isinstance(outputs, Space)
-        if outputs.size is None:
-            raise InvalidInput.must_be("outputs", "a finite space or a list of true values", outputs)
-        loss.levels(inputs, outputs)
-        return outputs, loss, loss.name
-    if isinstance(outputs, str) or not isinstance(outputs, Iterable):
+    space = inputs if outputs is None else outputs
+    if isinstance(outputs, str) or getattr(space, "size", 0) is None or not (is_space(space) or _is_list(space)):
         raise InvalidInput.must_be("outputs", "a finite space or a list of true values", outputs)
+    if is_space(space):
+        reports = completed(space)
+        loss.levels(inputs, reports)  # a matrix must fit; refused before any work
+        return reports, loss, loss.name
+    assert isinstance(outputs, Iterable)
     chosen = [inputs.index(value) for value in outputs]
     if len(set(chosen)) != len(chosen) or len(chosen) < 2:
         raise InvalidInput.must_be("outputs", "two or more different values", InWords(f"{len(chosen)} values"))
@@ -167,6 +205,10 @@ def _read_reports(inputs: Space, outputs: object, loss: losses.Loss) -> tuple[Sp
     entries = np.empty(len(levels), object)
     entries[:] = [as_fraction(level, "a loss") for level in levels]
     return labels, losses.matrix(entries[codes[:, chosen]]), f"{loss.name} of chosen reports"
+
+
+def _is_list(values: object) -> bool:
+    return isinstance(values, Iterable)
 
 
 def _read_properties(properties: object, inputs: Space, outputs: Space) -> tuple[Property, ...]:
@@ -212,7 +254,8 @@ def _with_rows(request: SpaceRequest, pairs: ProtectedPairs, values: FloatArray)
     rows = [one.rows((size, size)) for one in request.properties]
     cost = np.zeros(values.shape) if request.weights is None else _expected_costs(request, values)
     worst = values if request.weights is None else None
-    solved = solve_with_rows(BlockProgram(cost, pairs.tail, pairs.head, pairs.log_factor), worst, rows)
+    program = BlockProgram(cost, pairs.tail, pairs.head, pairs.log_factor)
+    solved = solve_with_rows(program, worst, rows, float(request.delta))
     least = solved.least
     if not pairs.exact:
         least = solve_with_rows(BlockProgram(cost, pairs.tail, pairs.head, pairs.loose), worst, rows).least
@@ -228,7 +271,7 @@ def _proved(request: SpaceRequest, matrix: FloatArray) -> tuple[Table, Certifica
     for share in MIXING:
         table = _rounded((1 - share) * matrix / matrix.sum(axis=1, keepdims=True) + share * inside, request)
         try:
-            certificate = certify(table, request.inputs, request.notion, epsilon=request.epsilon)
+            certificate = certify(table, request.inputs, request.notion, epsilon=request.epsilon, delta=request.delta)
         except NotPrivate:
             continue
         channel = Channel(request.inputs, request.outputs, table)
@@ -297,7 +340,7 @@ def _handed_over(
         "certified": "interior point, rounded",
         **figures_of_cost(cost, min(Fraction(bound), cost)),
     }
-    if request.properties or request.weights is None:
+    if request.has_rows:
         details["certified"] = "linear program, rounded"
     details["protected_pairs"] = len(pairs.tail) // 2
     if not pairs.exact:
@@ -310,4 +353,6 @@ def _handed_over(
         "properties": [one.code for one in request.properties],
         "prior": request.prior_name,
     }
+    if request.delta:
+        parameters["delta"] = str(request.delta)
     return Mechanism(request.inputs, request.outputs, table, certificate, "designed", parameters)

@@ -7,6 +7,7 @@ metric     the edges of a graph whose shortest paths are the distance: a path mu
            With a spanner, whose paths are at most s times as long as the distance, epsilon/s on its edges protects
            all pairs at epsilon; and every mechanism that protects all pairs at epsilon protects its edges there,
            so the same program at epsilon bounds the least cost from below.
+with delta every pair that the notion compares, for itself
 =========  ======================================================================================================
 """
 
@@ -49,6 +50,23 @@ class ProtectedPairs:
     def exact(self) -> bool:
         """Whether they protect no more than the notion asks for."""
         return self.dilation == 1.0
+
+
+def compared_pairs(space: Space, notion: str, epsilon: Fraction) -> ProtectedPairs:
+    """Return every pair that the notion compares: with a delta no pair protects another.
+
+    Two steps at (epsilon, delta) protect their ends at ``delta (1 + e^epsilon)``, not at delta: with .1 on each of two
+    edges, their ends can need .2.
+    """
+    size = space.size or 0
+    if notion == "central":
+        return protected_pairs(space, notion, epsilon, Fraction(1))
+    tail, head = _both_ways(*np.triu_indices(size, 1))
+    factors = np.full(len(tail), float(epsilon))
+    if notion == "metric":
+        far = np.sqrt(space.squared_distance(tail, head).astype(float)) * float(space.unit)
+        factors = far * float(epsilon)
+    return ProtectedPairs(tail, head, factors, factors)
 
 
 def protected_pairs(space: Space, notion: str, epsilon: Fraction, dilation: Fraction) -> ProtectedPairs:

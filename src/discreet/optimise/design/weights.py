@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 
-import numpy as np
-
-from ...errors import InvalidInput, InWords
-from ...exact.rationals import as_fraction
 from ...spaces import Space
+from ...utility import prior_of_values
 from ..improve.targets import exact_weights
 
 
@@ -28,25 +24,5 @@ def read_weights(prior: object, space: Space) -> tuple[Fraction, ...]:
     >>> from discreet.spaces import Labels
     >>> [str(w) for w in read_weights({"b": 3, "a": 1}, Labels(["a", "b", "c"]))]
     ['1/4', '3/4', '0']
-    >>> [str(w) for w in read_weights([2, 1, 1], Labels(["a", "b", "c"]))]
-    ['1/2', '1/4', '1/4']
     """
-    size = space.size or 0
-    if isinstance(prior, Mapping):
-        weights = [Fraction(0)] * size
-        for value, weight in prior.items():
-            weights[space.index(value)] += as_fraction(weight, "a weight of the prior")
-        return _divided(weights)
-    values = prior.to_numpy() if hasattr(prior, "to_numpy") else prior
-    if isinstance(values, list | tuple | np.ndarray):
-        array = np.asarray(values)
-        if array.dtype.kind in "iu" and array.shape == (size,) and array.sum() > 1:
-            return _divided([Fraction(int(count)) for count in array])
-    return exact_weights(values, size)
-
-
-def _divided(weights: list[Fraction]) -> tuple[Fraction, ...]:
-    total = sum(weights)
-    if min(weights) < 0 or not total:
-        raise InvalidInput.must_be("prior", "made of weights from 0 on, not all 0", InWords("others"))
-    return tuple(weight / total for weight in weights)
+    return exact_weights(prior_of_values(prior, space), space.size or 0)

@@ -18,7 +18,7 @@ from ...exact.rationals import text_up
 from ...exact.tables import Table
 from ...losses import Loss
 from ...mechanism import Mechanism
-from ...utility import cost
+from ...utility import cost, prior_of_values
 from .structure import exact_table, judge_again
 from .targets import exact_weights
 
@@ -74,7 +74,7 @@ def remap(mechanism: Mechanism, loss: object = "L0", prior: object = None) -> Re
     loss
         "L0", "L1", "L2", a :class:`~discreet.losses.Loss`, or a matrix with a row per truth and a column per guess.
     prior
-        The probability of each truth; uniform if not given.
+        The probability of each truth; uniform if not given. Also counts, or a mapping from truths to weights.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def remap(mechanism: Mechanism, loss: object = "L0", prior: object = None) -> Re
     """
     channel, table = exact_table(mechanism, "remapping")
     loss_object = losses.resolve(loss).on(channel.inputs, channel.inputs)
-    weights = exact_weights(prior, channel.shape[0])
+    weights = exact_weights(prior_of_values(prior, channel.inputs), channel.shape[0])
     guess, exact = _best_guesses(channel, table, loss_object, weights)
     rows = []
     for i in range(channel.shape[0]):

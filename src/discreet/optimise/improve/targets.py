@@ -21,7 +21,7 @@ from ...exact.arrays import FloatArray, IntArray
 from ...exact.rationals import as_fraction, log_up
 from ...losses import Loss
 from ...mechanisms.projective import share_variance
-from ...utility import cost, expected_loss, read_prior
+from ...utility import cost, expected_loss, prior_of_values, read_prior
 
 #: Maximum number of log ratios in memory at a time.
 LOG_RATIOS_PER_BLOCK = 1 << 21
@@ -212,7 +212,7 @@ def read_target(channel: Channel, limits: dict[str, object], within: object, pri
         return _share_target(limits[name], prior)
     _refuse_points(channel)
     worst = prior is None and name != "distance"
-    weights = None if worst else exact_weights(prior, channel.shape[0])
+    weights = None if worst else exact_weights(prior_of_values(prior, channel.inputs), channel.shape[0])
     uniform = prior is None or isinstance(prior, str)
     whom = "whatever the truth" if worst else f"on average over {'a uniform' if uniform else 'the given'} prior"
     if name in ("distance", "mean_error"):

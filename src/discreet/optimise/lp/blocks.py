@@ -33,6 +33,9 @@ _SAFE_SHARE = 0.5
 #: Least slack of the first point, relative to the probability.
 _LEAST_SLACK = 1e-3
 
+#: Share of equal probabilities in the first point: without it, those of far reports begin too small to move.
+_EQUAL_SHARE = 0.1
+
 #: While cost and bound differ by more than this, many blocks are factored in single precision, and refined.
 _QUICK_GAP, _MANY_BLOCKS = 0.05, 150
 
@@ -178,8 +181,7 @@ class _Operators:
 
     def slack(self, v: FloatArray) -> FloatArray:
         """Return a v of each block."""
-        program = self.program
-        return np.asarray(v[:, program.head] * program.factor - v[:, program.tail])
+        return _slack(self.program, v)
 
     def pull(self, z: FloatArray) -> FloatArray:
         """Return a' z of each block."""
@@ -337,19 +339,23 @@ def _first_point(program: BlockProgram) -> FloatArray:
         weights = np.exp(-share * far)
         v = (weights[:, middle] / weights[:n, middle].sum(axis=1).max()).T
         v[:, :n] = (weights[:n, middle] / weights[:n, middle].sum(axis=1)[:, None]).T
-        slack = v[:, program.head] * program.factor - v[:, program.tail]
-        if (slack > _LEAST_SLACK * v[:, program.tail]).all():
-            return np.asarray(v)
+        if (_slack(program, v) > _LEAST_SLACK * v[:, program.tail]).all():
+            return np.asarray((1 - _EQUAL_SHARE) * v + _EQUAL_SHARE * v.mean(axis=0))
     uniform = np.full((program.cost.shape[1], size), 1 / program.cost.shape[1])
     if size > n:
         uniform[:, n:] *= np.exp(-program.log_factor.max() / 2)
     return uniform
 
 
+def _slack(program: BlockProgram, v: FloatArray) -> FloatArray:
+    """Return A v of each block. Rows of the transpose are gathered, as they lie together in memory."""
+    columns = np.ascontiguousarray(v.T)
+    return np.asarray((columns[program.head] * program.factor[:, None] - columns[program.tail]).T)
+
+
 def _longest(x: FloatArray, dx: FloatArray) -> float:
     """Return the longest step at which x stays positive, at most 1."""
-    falling = dx < 0
-    return float(min(1.0, (x[falling] / -dx[falling]).min())) if falling.any() else 1.0
+    return float(1 / max(1.0, -(dx / x).min()))
 
 
 def lower_bound(program: BlockProgram, lam: FloatArray, z: FloatArray) -> float:

@@ -1,4 +1,4 @@
-"""Small linear programs of mechanisms with structural properties, or with the worst case as their objective."""
+"""Small linear programs of mechanisms with structural properties, a delta, or the worst case as their objective."""
 
 from __future__ import annotations
 
@@ -40,26 +40,36 @@ class _SparseRowBuilder:
         self.upper.append(np.full(len(columns), upper))
 
 
-def solve_with_rows(program: BlockProgram, losses: FloatArray | None, rows: Sequence[PropertyRows]) -> SolvedMechanism:
+def solve_with_rows(
+    program: BlockProgram, losses: FloatArray | None, rows: Sequence[PropertyRows], delta: float = 0.0
+) -> SolvedMechanism:
     """Solve a program with rows of properties; with ``losses``, for the largest expected loss of any truth.
 
-    The bound follows from the dual values by weak duality, with every rounding accounted for: probabilities are between
-    0 and 1, and the largest loss is between 0 and the largest of all.
+    With a delta each pair has an excess ``t(y) >= v_y(tail) - factor v_y(head)`` for each report, and they add up to at
+    most delta. The bound follows from the dual values by weak duality, with every rounding accounted for: probabilities
+    and excesses are between 0 and 1, and the largest loss is between 0 and the largest of all.
     """
     truths, reports = program.cost.shape
     size, number = program.size, program.cost.size
     extra = (size - truths) * reports
-    count = number + extra + (losses is not None)
+    excesses = len(program.tail) * reports if delta else 0
+    count = number + extra + excesses + (losses is not None)
     most = np.ones(count)
     built = _SparseRowBuilder()
     here = np.arange(number).reshape(truths, reports)
     built.add(here, np.ones(1), 1.0, 1.0)
     report = np.arange(reports)
     place = np.arange(size)[:, None] * reports + report  # auxiliary variables come after the probabilities
+    first_excess = number + extra
     for tail, head, log in zip(program.tail.tolist(), program.head.tolist(), program.log_factor.tolist(), strict=True):
         factor = float(np.exp(log)) * (1 + ROUNDING * (1 + log))
-        pairs = np.stack([place[head], place[tail]], axis=1)
-        built.add(pairs, np.array([factor, -1.0]), 0.0, np.inf)
+        if not delta:
+            built.add(np.stack([place[head], place[tail]], axis=1), np.array([factor, -1.0]), 0.0, np.inf)
+            continue
+        excess = first_excess + report
+        first_excess += reports
+        built.add(np.stack([place[head], place[tail], excess], axis=1), np.array([factor, -1.0, 1.0]), 0.0, np.inf)
+        built.add(excess[None, :], -np.ones(1), -delta * (1 + ROUNDING), np.inf)
     for one in rows:
         right = float(one.right)
         built.add(one.places, np.asarray(one.coefficients, float), right, right if one.sense == "==" else np.inf)

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ...errors import InvalidInput, WrongType
-from ...exact.arrays import BoolArray
+from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...lists import read_list
 from ...pages.pictures import chart_of
 from ...plots.chart import Chart
@@ -117,7 +117,19 @@ class EditionComparison(Result):
         An end that does not exist is None, and so are all values of a suppressed count. Growth is in percent and has an
         interval for every count, endless where the earlier count may be zero; its estimate is None where the earlier
         released count is not positive. "beyond_noise" marks the changes that noise does not explain, judged together.
+        The counts are those for programs: unrounded in a table with totals.
         """
+        return self._rows(table, most, for_people=False)
+
+    def rows_for_people(self, table: int = 0, most: int | None = None) -> list[Row]:
+        """Return the same mappings with the counts, differences and growth that people see.
+
+        In a table with totals they are of the rounded counts; the intervals are those of the combined ones.
+        """
+        return self._rows(table, most, for_people=True)
+
+    def _rows(self, table: int, most: int | None, *, for_people: bool) -> list[Row]:
+        """Return a mapping for each count and pair of editions."""
         editions = self.tables[table]
         counts = editions[0].table.rows(most)
         keys = self.keys(table)
@@ -127,21 +139,31 @@ class EditionComparison(Result):
                 pair: Row = {"group": {name: row[name] for name in keys}}
                 pair |= {"from": self.names[a], "to": self.names[b]}
                 figures = _figures(editions[a], editions[b], change, k)
+                if for_people:
+                    figures |= _figures_for_people(editions[a], editions[b], figures, k)
                 rows.append(pair | figures | {"beyond_noise": bool(marks[k]) if change.comparable[k] else None})
         return rows
 
     def series(self, table: int = 0, most: int | None = None) -> list[Row]:
         """Return a mapping for each count and edition: group, edition, count, status and interval."""
+        return self._series(table, most, [one.counts for one in self.tables[table]])
+
+    def series_for_people(self, table: int = 0, most: int | None = None) -> list[Row]:
+        """Return the same mappings with the counts that people see: rounded ones in a table with totals."""
+        return self._series(table, most, [one.counts_for_people for one in self.tables[table]])
+
+    def _series(self, table: int, most: int | None, figures: Sequence[IntArray | FloatArray]) -> list[Row]:
+        """Return a mapping for each of these counts and its edition."""
         editions = self.tables[table]
         counts = editions[0].table.rows(most)
         keys = self.keys(table)
         rows: list[Row] = []
-        for name, one in zip(self.names, editions, strict=True):
+        for name, one, shown in zip(self.names, editions, figures, strict=True):
             low, high = (one.table.errors[end][one.order] for end in ("low", "high"))
             for k, row in enumerate(counts):
                 published = one.status[k] != "Q"
                 cell: Row = {"group": {key: row[key] for key in keys}, "edition": name}
-                cell |= {"count": one.counts[k].item() if published else None, "status": str(one.status[k])}
+                cell |= {"count": shown[k].item() if published else None, "status": str(one.status[k])}
                 ends = (int(low[k]), None if high[k] == NO_END else int(high[k])) if published else (None, None)
                 rows.append(cell | {"low": ends[0], "high": ends[1]})
         return rows
@@ -206,6 +228,15 @@ def _figures(earlier: Aligned, later: Aligned, change: Changes, k: int) -> Row:
         *(None if not math.isfinite(value) else value for value in growth),
     )  # fmt: skip
     return dict(zip(names, figures, strict=True))
+
+
+def _figures_for_people(earlier: Aligned, later: Aligned, figures: Row, k: int) -> Row:
+    """Return the figures that are worked out from the counts people see, where both are released."""
+    before, after = (one.counts_for_people[k].item() if one.status[k] != "Q" else None for one in (earlier, later))
+    if figures["difference"] is None or before is None or after is None:
+        return {"earlier": before, "later": after}
+    growth = None if figures["growth"] is None or before <= 0 else 100.0 * after / before - 100.0
+    return {"earlier": before, "later": after, "difference": after - before, "growth": growth}
 
 
 def compare_editions(

@@ -96,7 +96,7 @@ def _beyond_noise(result: EditionComparison) -> tuple[int, int]:
 
 def editions_picture(result: EditionComparison, table: int) -> Picture:
     """Picture the counts of every edition; for a large table, those of the first groups."""
-    rows = result.series(table, MAX_LINES * MAX_PANELS)
+    rows = result.series_for_people(table, MAX_LINES * MAX_PANELS)
     size = result.tables[table][0].counts.size
     cut = (f"The first {MAX_LINES * MAX_PANELS} of {size:,} counts.",) if size > MAX_LINES * MAX_PANELS else ()
     level = percent(result.releases[0].plan.level, 6)
@@ -111,7 +111,7 @@ def growth_picture(result: EditionComparison, table: int, rows: list[dict[str, J
     """Picture the growth of every count; for a large table, that of the first groups."""
     level = percent(result.level, 6)
     numbers = {
-        "rows": result.rows(table, MAX_GROUPS) if rows is None else rows, "by": result.keys(table),
+        "rows": result.rows_for_people(table, MAX_GROUPS) if rows is None else rows, "by": result.keys(table),
         "title": f"Growth: {_picture_title(result, table)}", "sentences": (), "level": level,
     }  # fmt: skip
     caption = f"Growth in percent. Each line is its {level} interval; an arrow marks one that goes on."
@@ -125,7 +125,7 @@ def _picture_title(result: EditionComparison, table: int) -> str:
 
 def _table(result: EditionComparison, table: int, most: int) -> Iterator[Section]:
     many = len(result.tables) > 1
-    rows, size = result.rows(table, most), result.tables[table][0].counts.size
+    rows, size = result.rows_for_people(table, most), result.tables[table][0].counts.size
     pictures = [editions_picture(result, table)]
     if any(row["growth_low"] is not None for row in rows):
         pictures.append(growth_picture(result, table, rows))
@@ -201,6 +201,11 @@ def reading_sentences(result: EditionComparison, level: str) -> Iterator[str]:
         f"Each interval contains the change of the true counts at least {level} of the time, whatever they are. The "
         "noise of the editions is independent; both noises are in the interval."
     )
+    if any(editions[0].table.rounding_in_words("") for editions in result.tables):
+        yield (
+            "Counts, changes and growth are shown for the rounded counts, as on the page of each edition, so that they "
+            "add up. The intervals are those of the unrounded combined counts, which the JSON has for programs."
+        )
     yield (
         "A change whose interval includes 0 can be noise alone. "
         f"Of {plural(total, 'such interval')} a few miss: {percent(1 - result.level, 6)} of them at most, on average."

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...exact.arrays import Array, FloatArray
+from ...exact.arrays import Array, FloatArray, IntArray
 from ...exact.laws import Law
 from ..noise.weighted import QUICK_SMOOTHNESS, SMOOTHNESS, WeightedTerms, chernoff_of_variance, half_width, law_variance
 from .overlapping import OverlappingLeastSquares
@@ -122,15 +122,31 @@ class LevelCombination:
         ``f' x`` has the weights ``Q_S A^-1 f / v_S`` on the measurements of level S. ``A^-1 f`` is the solution when
         the leaves are measured as ``v f`` and all other nodes as 0.
         """
+        return distinct_terms(self.laws, self.measurement_weights(weights))
+
+    def measurement_weights(self, weights: FloatArray) -> list[FloatArray]:
+        """Return the weight of each measurement that can exist, level by level, in a weighted sum of leaves."""
         variances = [float(law_variance(law)) for law in self.laws]
         zeros = [np.zeros(size) for size in self.shape.sizes]
         zeros[0] = np.where(self.shape.live, weights, 0.0) * variances[0]
         inverse = np.where(self.shape.live, self.solver.float_leaves(zeros), 0.0)
-        terms: list[WeightedTerms] = []
-        levels = zip(self.shape.sums(inverse), self.shape.live_nodes, self.laws, variances, strict=True)
-        for sums, live, law, variance in levels:
-            sizes = np.abs(sums[live]) / variance
-            mantissa, exponent = np.frexp(sizes[sizes > 1e-12 * max(1.0, float(sizes.max(initial=0.0)))])
-            distinct, counts = np.unique(np.ldexp(np.round(mantissa * 2**24) / 2**24, exponent), return_counts=True)
-            terms += [WeightedTerms(law, *pair) for pair in zip(distinct.tolist(), counts.tolist(), strict=True)]
-        return tuple(terms)
+        levels = zip(self.shape.sums(inverse), self.shape.live_nodes, variances, strict=True)
+        return [np.asarray(sums[live]) / variance for sums, live, variance in levels]
+
+
+def distinct_terms(
+    laws: Sequence[Law], weights: Sequence[FloatArray], counts: Sequence[IntArray] | None = None
+) -> tuple[WeightedTerms, ...]:
+    """Return the noises with these weights on each level, each distinct weight once; ``counts`` has their numbers."""
+    terms: list[WeightedTerms] = []
+    for k, (law, level) in enumerate(zip(laws, weights, strict=True)):
+        sizes = np.abs(level)
+        large = sizes > 1e-12 * max(1.0, float(sizes.max(initial=0.0)))
+        mantissa, exponent = np.frexp(sizes[large])
+        distinct, which, number = np.unique(
+            np.ldexp(np.round(mantissa * 2**24) / 2**24, exponent), return_inverse=True, return_counts=True
+        )
+        if counts is not None:
+            number = np.bincount(which.reshape(-1), counts[k][large], len(distinct)).astype(np.int64)
+        terms += [WeightedTerms(law, *pair) for pair in zip(distinct.tolist(), number.tolist(), strict=True)]
+    return tuple(terms)

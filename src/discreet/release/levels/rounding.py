@@ -7,16 +7,21 @@ amount, none below zero.
 
 Where two levels overlap, such as row and column totals, alternating projections on rows and columns make the counts
 non-negative with the same totals, and controlled rounding (:mod:`.controlled`) makes them whole. Where more levels
-overlap, as in a cube of three columns, a controlled rounding need not exist: the grand total is divided among all
-leaves at once, and every other total is a sum of leaves.
+overlap, as in a cube of three columns, a controlled rounding need not exist: the totals may move within their standard
+errors (:mod:`.overlapping_rounding`). In bundles of layouts before 5, the grand total is divided among all leaves at
+once instead, and every other total is a sum of leaves.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ...exact.arrays import Array, IntArray
+from ...exact.arrays import Array, FloatArray, IntArray
 from .controlled import controlled_rounding
+from .division import divide_totals
+from .overlapping_rounding import margins_of, rounded_groups
 from .shape import Shape
 
 #: Largest number of leaf counts for controlled rounding; larger tables are rounded like those with more levels.
@@ -26,8 +31,14 @@ MAX_CONTROLLED_COUNTS = 100_000
 _MAX_PROJECTIONS, _MAX_PROJECTED_LEAVES = 200, 4_000_000
 
 
-def rounded_leaves(shape: Shape, leaves: Array, unit: int) -> IntArray:
+def rounded_leaves(shape: Shape, leaves: Array, unit: int, errors: Sequence[FloatArray] | None = None) -> IntArray:
     """Return whole leaves from combined leaves in units of ``1/unit``, a column for each measure.
+
+    Parameters
+    ----------
+    errors
+        The standard error of each count of each level, in counts. Without them, totals that overlap in more than two
+        ways are not held near their combined counts.
 
     Examples
     --------
@@ -45,7 +56,10 @@ def rounded_leaves(shape: Shape, leaves: Array, unit: int) -> IntArray:
     margins = _two_margins(shape, flat.size)
     for measure in range(flat.shape[1]):
         column = flat[:, measure].astype(kind)
-        if margins is None:
+        if margins is None and not shape.is_tree and errors is not None:
+            overlapping = margins_of(shape, column, unit, errors)
+            whole[live, measure] = rounded_groups(column[live], overlapping, unit)
+        elif margins is None:
             whole[live, measure] = _divide_top_down(shape, column, unit)[live]
         else:
             rows, columns = (np.unique(nodes[live], return_inverse=True)[1] for nodes in margins)
@@ -84,11 +98,11 @@ def _make_non_negative(values: Array, rows: IntArray, columns: IntArray) -> Arra
     for nodes in (rows, columns):
         sums: Array = np.zeros(int(nodes.max()) + 1, dtype=values.dtype)
         np.add.at(sums, nodes, values)
-        margins.append((nodes, _divide_totals(sums, np.zeros(len(sums), np.int64), total, 1)))
+        margins.append((nodes, divide_totals(sums, np.zeros(len(sums), np.int64), total, 1)))
     for _ in range(max(1, min(_MAX_PROJECTIONS, _MAX_PROJECTED_LEAVES // len(values)))):
         before = values
         for nodes, sums in margins:
-            values = _divide_totals(values, nodes, sums, 1)
+            values = divide_totals(values, nodes, sums, 1)
         if np.array_equal(values, before):
             break
     return values
@@ -112,37 +126,6 @@ def _divide_top_down(shape: Shape, leaves: Array, unit: int) -> Array:
         parent[nodes] = parents
         live = np.flatnonzero(shape.live_nodes[level])
         whole: Array = np.zeros(shape.sizes[level], dtype=leaves.dtype)
-        whole[live] = _divide_totals(values[live], parent[live], above, unit)
+        whole[live] = divide_totals(values[live], parent[live], above, unit)
         above, parents = whole, nodes
     return np.asarray(above)
-
-
-def _divide_totals(values: Array, parent: IntArray, totals: Array, unit: int) -> Array:
-    """Return whole numbers near ``values / unit`` that add up to each parent's total, adjacent where possible."""
-    order = np.lexsort((-values, parent))
-    ordered, group = values[order], parent[order]
-    begins = np.flatnonzero(np.diff(group, prepend=-1))
-    starts = np.repeat(begins, np.diff(np.append(begins, len(ordered))))
-    sums = np.cumsum(ordered)
-    sums = sums - (sums[starts] - ordered[starts])
-    rank = (np.arange(len(ordered)) - starts + 1).astype(ordered.dtype)
-    excess = sums - totals[group] * unit
-    positive = ordered * rank > excess  # a prefix of each group stays above zero, the largest always
-    positive |= rank == 1
-    last = starts + np.add.reduceat(positive.astype(np.int64), begins)[np.searchsorted(begins, starts)] - 1
-    divisor, lowered_by = rank[last], excess[last]
-    raised = np.maximum(ordered, 0)
-    least, most = (np.add.reduceat(one, begins) for one in (raised // unit, -(-raised // unit)))
-    adjacent = (least <= totals[group[begins]]) & (totals[group[begins]] <= most)  # adjacent numbers can add up
-    adjacent = np.repeat(adjacent.astype(bool), np.diff(np.append(begins, len(ordered))))
-    divisor, lowered_by = np.where(adjacent, 1, divisor), np.where(adjacent, 0, lowered_by)
-    scaled = np.maximum(ordered * divisor - lowered_by, 0)
-    floor, remainder = scaled // (divisor * unit), scaled % (divisor * unit)
-    missing = totals[group[begins]] - np.add.reduceat(floor, begins)
-    by_remainder = np.lexsort((-remainder, group))
-    position = np.empty(len(ordered), np.int64)
-    position[by_remainder] = np.arange(len(ordered)) - starts
-    floor = floor + (position < np.repeat(missing, np.diff(np.append(begins, len(ordered)))))
-    whole: Array = np.zeros(len(ordered), dtype=ordered.dtype)
-    whole[order] = floor
-    return whole

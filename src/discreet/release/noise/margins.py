@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -32,7 +32,7 @@ from ...wording import percent
 from .accuracy import NO_END, UNCLAMPED_HIGH, UNCLAMPED_LOW, mirrored, quantile, read_level
 from .cells import CellNoise
 from .shares import balance_width, has_weighted_bounds, share_interval
-from .sums import SumTerms, sum_quantile
+from .sums import SumTerms, is_listed_by_outcome, sum_quantile
 
 Mask = BoolArray
 
@@ -201,12 +201,14 @@ def _share_of_enclosed(cells: ReleasedCells, part: Mask, rest: Mask, each: Fract
 
 
 def balance(
-    reported: object, noise: CellNoise, status: object, lower: object, upper: object, share: Fraction, miss: Fraction
-) -> tuple[Fraction, Fraction | None, Fraction | None]:
+    reported: object, noise: CellNoise, status: object, lower: object, upper: object, share: Fraction, miss: Fraction,
+    *, joint: bool = True,
+) -> tuple[Fraction, Fraction | None, Fraction | None]:  # fmt: skip
     """Return ``(1 - share)`` times a total minus ``share`` times another, with bounds; None for a missing bound.
 
-    Each bound fails with probability at most ``miss``. For unclamped counts, and for a share of 1/2, the bounds
-    are those of the joint law of all counts; otherwise the two totals are enclosed together.
+    Each bound fails with probability at most ``miss``. The bounds are those of the joint law of all counts, unless the
+    noise is too wide for the whole numbers that stand for the weights: then the two totals are enclosed together. So
+    they are of clamped counts unless ``joint``, as in bundles of layouts before 5, except for a share of 1/2.
 
     Examples
     --------
@@ -220,18 +222,29 @@ def balance(
     cells = ReleasedCells(reported, noise, status)
     plus, minus = cells.read(lower, "lower"), cells.read(upper, "upper")
     estimate = (1 - share) * cells.sum(plus) - share * cells.sum(minus)
-    if share == Fraction(1, 2):
-        below, above = _upper(cells, minus, plus, miss), _upper(cells, plus, minus, miss)
-        return estimate, None if below is None else -share * below, None if above is None else share * above
-    if cells.are_unclamped:
+    weights = share.denominator - share.numerator, share.numerator
+    if cells.are_unclamped and weights != (1, 1):
         width = balance_width(cells.law, int(plus.sum()), int(minus.sum()), share, 2 * miss)
         return estimate, estimate - width, estimate + width
+    if weights == (1, 1) or (joint and _has_joint_bounds(cells, plus, minus, weights)):
+        below, above = _upper(cells, minus, plus, miss, weights[::-1]), _upper(cells, plus, minus, miss, weights)
+        low, high = (None if bound is None else Fraction(bound, share.denominator) for bound in (below, above))
+        return estimate, None if low is None else -low, high
     none, each = np.zeros_like(plus), miss / 2
     least, most = -(_upper(cells, none, plus, each) or 0), _upper(cells, plus, none, each)
     rest_least, rest_most = -(_upper(cells, none, minus, each) or 0), _upper(cells, minus, none, each)
     low = None if rest_most is None else (1 - share) * least - share * rest_most
     high = None if most is None else (1 - share) * most - share * rest_least
     return estimate, low, high
+
+
+def _has_joint_bounds(cells: ReleasedCells, plus: Mask, minus: Mask, weights: tuple[int, int]) -> bool:
+    """Return whether :func:`_upper` has nearly tight bounds with these weights."""
+    law = cells.noise.shift_law
+    counts = int(plus.sum()), int(minus.sum())
+    return law is None or is_listed_by_outcome(
+        [SumTerms(law, n, weight=w) for n, w in zip(counts, weights, strict=True)]
+    )
 
 
 # ------------------------------------------------------------------------------------------------ the cells
@@ -325,30 +338,37 @@ def _how(cells: ReleasedCells, count: int) -> str:
 # ------------------------------------------------------------------------------------------------ the bounds
 
 
-def _upper(cells: ReleasedCells, plus: Mask, minus: Mask, share: Fraction) -> int | None:
+def _upper(
+    cells: ReleasedCells, plus: Mask, minus: Mask, share: Fraction, weights: tuple[int, int] = (1, 1)
+) -> int | None:
     """Return a bound that the true plus total - minus total exceeds with probability at most ``share``, or None.
+
+    Each of the two totals is multiplied by its weight.
 
     A count beyond its bound is treated as the bound, so no number will do if a plus cell may have such a count. If one
     has, its report shows it with probability 1 - share, which suffices; if none has, the rest of the argument holds.
     """
     law = cells.noise.shift_law
     if law is None:
-        bound = _cell_by_cell(cells, plus, minus, share)
+        bound = _cell_by_cell(cells, plus, minus, share, weights)
     else:
         near = quantile(mirrored(law), share)
         if (plus & cells.bounded & (cells.reported >= cells.largest - near)).any():
             return None
-        bound = cells.sum(plus) - cells.sum(minus) + _noise_above(cells, law, plus, minus, share)
+        bound = weights[0] * cells.sum(plus) - weights[1] * cells.sum(minus)
+        bound += _noise_above(cells, law, plus, minus, share, weights)
     if bound is None:
         return None
     if not (cells.largest[plus] >= LARGEST_INTEGER).any():
-        bound = min(bound, exact_sum(cells.largest[plus]))
+        bound = min(bound, weights[0] * exact_sum(cells.largest[plus]))
     if not (cells.largest[minus] >= LARGEST_INTEGER).any():
-        bound = max(bound, -exact_sum(cells.largest[minus]))
+        bound = max(bound, -weights[1] * exact_sum(cells.largest[minus]))
     return bound
 
 
-def _cell_by_cell(cells: ReleasedCells, plus: Mask, minus: Mask, share: Fraction) -> int | None:
+def _cell_by_cell(
+    cells: ReleasedCells, plus: Mask, minus: Mask, share: Fraction, weights: tuple[int, int]
+) -> int | None:
     """Return the bound from one interval for each cell: for tables, where nothing shorter holds for all truths."""
     count = int((plus | minus).sum())
     if not count:
@@ -356,17 +376,19 @@ def _cell_by_cell(cells: ReleasedCells, plus: Mask, minus: Mask, share: Fraction
     low, high = cells.noise.intervals(cells.reported, 1 - 2 * share / count)
     if (high[plus] == NO_END).any():
         return None
-    return exact_sum(high[plus]) - exact_sum(low[minus])
+    return weights[0] * exact_sum(high[plus]) - weights[1] * exact_sum(low[minus])
 
 
-def _noise_above(cells: ReleasedCells, law: Law, plus: Mask, minus: Mask, share: Fraction) -> int:
-    """Return a bound that the sum of truth - report exceeds with probability at most ``share``."""
+def _noise_above(
+    cells: ReleasedCells, law: Law, plus: Mask, minus: Mask, share: Fraction, weights: tuple[int, int]
+) -> int:
+    """Return a bound that the weighted sum of truth - report exceeds with probability at most ``share``."""
     at_top = int((plus & (cells.reported >= cells.above)).sum())
     at_bottom = int((minus & (cells.reported <= cells.below)).sum())
     topped = bool((cells.above[plus] < UNCLAMPED_HIGH).any())
     return noise_above(
-        NoisySide(law, int(plus.sum()), topped, at_top),
-        NoisySide(law, int(minus.sum()), cells.below > UNCLAMPED_LOW, at_bottom),
+        NoisySide(law, int(plus.sum()), topped, at_top, weights[0]),
+        NoisySide(law, int(minus.sum()), cells.below > UNCLAMPED_LOW, at_bottom, weights[1]),
         share,
     )
 
@@ -386,30 +408,41 @@ class NoisySide:
         from below for cells that are subtracted.
     at_clamp
         Number of reports at that end.
+    weight
+        The whole number by which each cell is multiplied.
     """
 
     law: Law
     cells: int
     clamped: bool
     at_clamp: int
+    weight: int = 1
 
 
 def noise_above(plus: NoisySide, minus: NoisySide, share: Fraction) -> int:
     """Return a bound that the true difference - reported difference exceeds with probability at most ``share``.
 
-    The noises are independent. It is the smaller of the two bounds in the module's docstring.
+    Each side counts with its weight. The noises are independent. It is the smaller of the two bounds in the module's
+    docstring.
     """
     up, down = mirrored(plus.law), minus.law
     clamped = (plus.clamped and plus.cells > 0, minus.clamped and minus.cells > 0)
-    worst = (SumTerms(up, plus.cells, clamped[0]), SumTerms(down, minus.cells, clamped[1]))
+    worst = (
+        SumTerms(up, plus.cells, clamped[0], plus.weight),
+        SumTerms(down, minus.cells, clamped[1], minus.weight),
+    )
     count = plus.cells + minus.cells
     if count == 1:
         return sum_quantile(worst, share)
-    same_law = plus.law.symmetric and plus.law == minus.law
-    free = (SumTerms(down, count),) if same_law else (SumTerms(up, plus.cells), SumTerms(down, minus.cells))
+    same_law = plus.law.symmetric and plus.law == minus.law and plus.weight == minus.weight
+    if same_law:
+        free: tuple[SumTerms, ...] = (SumTerms(down, count, weight=plus.weight),)
+    else:
+        free = tuple(replace(terms, positive=False) for terms in worst)
     if not any(clamped):
         return sum_quantile(free, share)
     # most of the probability goes to the bound that is shorter when few cells are clamped; the other loses little
     each = share / 10 / count
-    hidden = plus.at_clamp * quantile(plus.law, each) + minus.at_clamp * quantile(mirrored(down), each)
+    hidden = plus.weight * plus.at_clamp * quantile(plus.law, each)
+    hidden += minus.weight * minus.at_clamp * quantile(mirrored(down), each)
     return min(sum_quantile(worst, share / 10), sum_quantile(free, share * 8 / 10) + hidden)

@@ -1,5 +1,8 @@
 """Intervals of shares, and bounds of balances, from one test of a weighted sum of unclamped counts.
 
+The counts of a table with totals are weighted sums of the noisy counts of all levels; :mod:`..levels.shares` has their
+bounds.
+
 For totals P of a part and Q of the rest, the true share rho = P / (P + Q) has the balance
 
     B(rho) = (1 - rho) P - rho Q = 0,
@@ -22,7 +25,7 @@ from ...exact.rationals import float_down
 from .weighted import WeightedTerms, chernoff, half_width
 
 #: The part of the probability to miss that pays for the width of a cell.
-_CELL_PART = Fraction(1, 100)
+CELL_PART = Fraction(1, 100)
 
 #: A cell is not divided further once its width adds less than this part of the bound to the bound and to the estimate.
 _FINE = Fraction(1, 100)
@@ -84,17 +87,43 @@ def share_interval(law: Law, part: tuple[int, int], rest: tuple[int, int], miss:
     >>> round(float(low), 3), round(float(high), 3)
     (0.297, 0.303)
     """
-    slope = balance_width(law, part[1] + rest[1], 0, Fraction(0), miss * _CELL_PART)
 
-    def width(share: Fraction, is_rough: bool) -> Fraction:
+    def width(share: Fraction, part_of_miss: Fraction, is_rough: bool) -> Fraction:
         law_width = _rough_width if is_rough else balance_width
-        return law_width(law, part[1], rest[1], share, miss * (1 - _CELL_PART))
+        return law_width(law, part[1], rest[1], share, part_of_miss)
+
+    slope = balance_width(law, part[1] + rest[1], 0, Fraction(0), miss * CELL_PART)
+    return kept_shares(Fraction(part[0]), Fraction(rest[0]), width, slope, miss)
+
+
+def kept_shares(
+    part: Fraction, rest: Fraction, width: Callable[[Fraction, Fraction, bool], Fraction], slope: Fraction,
+    miss: Fraction,
+) -> tuple[Fraction, Fraction]:  # fmt: skip
+    """Return the least and the largest share that the test does not reject.
+
+    Parameters
+    ----------
+    part, rest
+        The estimates of the totals of the part and of the rest.
+    width
+        A function of a share, a probability, and whether to be quick: a bound that the error of the estimated balance
+        exceeds with at most that probability.
+    slope
+        A bound that the error of the estimated total of both exceeds with probability at most ``CELL_PART`` of the
+        probability to miss.
+    miss
+        The probability to miss the share.
+    """
 
     def balance(share: Fraction) -> Fraction:
-        return (1 - share) * part[0] - share * rest[0]
+        return (1 - share) * part - share * rest
 
-    lowest = next(_kept_cells(balance, width, slope, reverse=False), None)
-    highest = next(_kept_cells(balance, width, slope, reverse=True), None)
+    def bound(share: Fraction, is_rough: bool) -> Fraction:
+        return width(share, miss * (1 - CELL_PART), is_rough)
+
+    lowest = next(_kept_cells(balance, bound, slope, reverse=False), None)
+    highest = next(_kept_cells(balance, bound, slope, reverse=True), None)
     if lowest is None or highest is None:  # no share fits: the nearest one
         nearest = Fraction(int(balance(Fraction(1, 2)) > 0))
         return nearest, nearest

@@ -9,13 +9,14 @@ is listed in steps of several units, and the sum of the remainders within steps 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from ...exact.arrays import FloatArray
+from ...exact.arrays import FloatArray, IntArray
 from ...exact.laws import Finite, Law
 from ...exact.rationals import float_down
 from .accuracy import UNCLAMPED_HIGH, SideMoments, mirrored, quantile
@@ -38,21 +39,31 @@ ROUNDOFF, FFT_STAGE_ERROR = 2.0**-53, 10 * 2.0**-53
 
 @dataclass(frozen=True)
 class SumTerms:
-    """Independent terms of a sum with the same law: ``count`` times Z, or max(Z, 0) if ``positive``."""
+    """Independent terms of a sum with the same law: ``count`` times ``weight Z``, or ``weight max(Z, 0)``.
+
+    The latter if ``positive``; the weight is a positive whole number.
+    """
 
     law: Law
     count: int
     positive: bool = False
+    weight: int = 1
 
 
 @dataclass(frozen=True, eq=False)
 class _StepLaw:
-    """The law of one term as ``step Y + U`` with 0 <= U < step: the weights of Y, and the mean of U."""
+    """The law of one term as ``factor (step Y + U)`` with 0 <= U < step: the weights of Y, and the mean of U."""
 
     start: int
     weights: FloatArray
     rest: float
     error: float  # in total variation, not counting the unlisted outcomes
+    factor: int = 1
+
+    @property
+    def outcomes(self) -> IntArray:
+        """The values of ``factor Y``."""
+        return self.factor * (self.start + np.arange(len(self.weights)))
 
 
 def moments(law: Law) -> tuple[float, float, float]:
@@ -104,7 +115,7 @@ def _chernoff_quantile(terms: list[tuple[_StepLaw, int]], spread: float, share: 
         theta = factor / spread
         total = -math.log(share)
         for listed, count in terms:
-            exponents = theta * (listed.start + np.arange(len(listed.weights)))
+            exponents = theta * listed.outcomes
             largest = float(exponents.max())
             total += count * (largest + math.log(float(listed.weights @ np.exp(exponents - largest))))
         best = min(best, total / theta)
@@ -113,7 +124,7 @@ def _chernoff_quantile(terms: list[tuple[_StepLaw, int]], spread: float, share: 
 
 def _reversed(listed: _StepLaw) -> _StepLaw:
     """Return the law of -Y."""
-    return _StepLaw(1 - listed.start - len(listed.weights), listed.weights[::-1], listed.rest, listed.error)
+    return replace(listed, start=1 - listed.start - len(listed.weights), weights=listed.weights[::-1])
 
 
 def _distribution(terms: list[tuple[_StepLaw, int]], length: int) -> tuple[FloatArray, float]:
@@ -126,14 +137,26 @@ def _distribution(terms: list[tuple[_StepLaw, int]], length: int) -> tuple[Float
     product, lower_powers = np.ones(length // 2 + 1, complex), np.ones(length // 2 + 1)
     count = sum(times for _, times in terms)
     for listed, times in terms:
-        at = (listed.start + np.arange(len(listed.weights))) % length
-        transform = np.fft.rfft(np.bincount(at, listed.weights, length))
+        transform = np.fft.rfft(np.bincount(listed.outcomes % length, listed.weights, length))
         product *= transform**times
         lower_powers *= np.abs(transform) ** (times - 1)
     stages = math.log2(length)
     norm = 2 * math.sqrt(2 * float(np.sum(lower_powers**2)))  # over all frequencies, and a factor of two to spare
     error = norm * (count * (FFT_STAGE_ERROR * stages + 16 * ROUNDOFF) + FFT_STAGE_ERROR * stages) + length * ROUNDOFF
     return np.fft.irfft(product, length), error
+
+
+def _spread_and_step(parts: Sequence[SumTerms]) -> tuple[float, int]:
+    """Return the standard deviation of the sum, and the width of the steps in which the laws are listed."""
+    spread = math.sqrt(sum(part.count * (part.weight * moments(part.law)[2]) ** 2 for part in parts))
+    outcomes = max(high - low + 1 for low, high in (_support(part.law) for part in parts))
+    step = max(1, math.ceil(24 * spread / MAX_TRANSFORM_LENGTH))
+    return spread, step if outcomes <= MAX_OUTCOMES else max(step, -(-outcomes // MAX_STEPS))
+
+
+def is_listed_by_outcome(parts: Sequence[SumTerms]) -> bool:
+    """Return whether the bound of :func:`sum_quantile` is nearly tight also with weights: no outcome is rounded."""
+    return not any(part.count for part in parts) or _spread_and_step(parts)[1] == 1
 
 
 @lru_cache(maxsize=512)
@@ -152,13 +175,12 @@ def sum_quantile(parts: tuple[SumTerms, ...], share: Fraction) -> int:
     if not count:
         return 0
     if count == 1:
-        return quantile(used[0].law, share)  # at least 0, so the same for the positive part
-    spread = math.sqrt(sum(part.count * moments(part.law)[2] ** 2 for part in used))
-    outcomes = max(high - low + 1 for low, high in (_support(part.law) for part in used))
-    step = max(1, math.ceil(24 * spread / MAX_TRANSFORM_LENGTH))
-    if outcomes > MAX_OUTCOMES:
-        step = max(step, -(-outcomes // MAX_STEPS))
-    terms = [(_list_steps(part.law, part.positive, step), part.count) for part in used]  # type: ignore[arg-type]
+        return used[0].weight * quantile(used[0].law, share)  # at least 0, so the same for the positive part
+    spread, step = _spread_and_step(used)
+    terms = [
+        (replace(_list_steps(part.law, part.positive, step), factor=part.weight), part.count)  # type: ignore[arg-type]
+        for part in used
+    ]
     spread = max(spread / step, 1e-3)
     above = _chernoff_quantile(terms, spread, RESERVED_PROBABILITY)
     below = -_chernoff_quantile([(_reversed(listed), times) for listed, times in terms], spread, RESERVED_PROBABILITY)
@@ -170,8 +192,9 @@ def sum_quantile(parts: tuple[SumTerms, ...], share: Fraction) -> int:
     error += 2 * RESERVED_PROBABILITY + sum(times * (listed.error + unlisted) for listed, times in terms)
     within = 0
     if step > 1:
-        slack = (step - 1) * math.sqrt(count * math.log(1 / RESERVED_PROBABILITY) / 2)
-        within = math.ceil(sum(times * listed.rest for listed, times in terms) + slack)
+        squares = sum(times * listed.factor**2 for listed, times in terms)
+        slack = (step - 1) * math.sqrt(squares * math.log(1 / RESERVED_PROBABILITY) / 2)
+        within = math.ceil(sum(times * listed.factor * listed.rest for listed, times in terms) + slack)
         error += RESERVED_PROBABILITY
     allowed = float_down(share)
     enough = np.flatnonzero(exceeding + error <= allowed)

@@ -10,6 +10,7 @@ from ...plots.counts import label
 from ...report import Bullets, Json
 from ...wording import percent, plural
 from ..editions.compare import EditionComparison
+from ..tables.columns import SUPPRESSED
 from ..tables.released import ReleasedTable
 from .excel import MAX_ROWS
 from .target import refuse_folder_of
@@ -69,15 +70,6 @@ def export_editions(comparison: EditionComparison, path: str | Path) -> Path:
     return file
 
 
-def whole_counts(comparison: EditionComparison, table: int) -> list[list[int | None]]:
-    """Return the counts of each edition as people see them, in the order of the first edition."""
-    editions = []
-    for one in comparison.tables[table]:
-        rows = one.table.rows_for_people()
-        editions.append([rows[k]["count"] for k in one.order.tolist()])
-    return editions
-
-
 def _changes(sheet: Sheet, comparison: EditionComparison, table: int, formats: Formats) -> None:
     """Write every change with its interval, and highlight those that noise does not explain."""
     keys, level = comparison.keys(table), percent(comparison.level, 6)
@@ -108,23 +100,19 @@ def _changes(sheet: Sheet, comparison: EditionComparison, table: int, formats: F
 
 def _change_lines(comparison: EditionComparison, table: int) -> Iterator[tuple[list[_Cell], bool]]:
     """Yield the cells of each change, and True if noise does not explain it."""
-    keys, counts = comparison.keys(table), whole_counts(comparison, table)
-    rows = iter(comparison.rows(table))
-    for earlier, later in comparison.pairs:
-        for before, after in zip(counts[earlier], counts[later], strict=True):
-            row = next(rows)
-            is_marked = row["beyond_noise"] is True
-            group, low, high = row["group"], row["low"], row["high"]
-            assert isinstance(group, Mapping)
-            change = None if row["difference"] is None or before is None or after is None else after - before
-            explained = "" if change is None else "no" if is_marked else "yes"
-            cells: list[_Cell] = [(label(group[key]), "text") for key in keys]
-            cells += [(row["from"], "text"), (row["to"], "text"), (before, "integer"), (after, "integer")]
-            cells += [(value, "change") for value in (change, low, high)]
-            cells += [(row["growth"], "percent"), (row["growth_low"], "percent")]
-            has_end = row["growth_low"] is None or row["growth_high"] is not None
-            cells += [(row["growth_high"] if has_end else "no end", "percent")]
-            yield [*cells, (explained, "answer")], is_marked
+    keys = comparison.keys(table)
+    for row in comparison.rows_for_people(table):
+        is_marked = row["beyond_noise"] is True
+        group = row["group"]
+        assert isinstance(group, Mapping)
+        explained = "" if row["difference"] is None else "no" if is_marked else "yes"
+        cells: list[_Cell] = [(label(group[key]), "text") for key in keys]
+        cells += [(row["from"], "text"), (row["to"], "text"), (row["earlier"], "integer"), (row["later"], "integer")]
+        cells += [(row[name], "change") for name in ("difference", "low", "high")]
+        cells += [(row["growth"], "percent"), (row["growth_low"], "percent")]
+        has_end = row["growth_low"] is None or row["growth_high"] is not None
+        cells += [(row["growth_high"] if has_end else "no end", "percent")]
+        yield [*cells, (explained, "answer")], is_marked
 
 
 def _write_line(sheet: Sheet, line: int, cells: Sequence[_Cell], is_marked: bool, formats: Formats) -> None:
@@ -140,8 +128,8 @@ def _write_line(sheet: Sheet, line: int, cells: Sequence[_Cell], is_marked: bool
 
 def _counts(book: Book, sheet: Sheet, comparison: EditionComparison, table: int, formats: Formats) -> None:
     """Write the counts of every edition side by side, and chart those of the first groups."""
-    keys, counts = comparison.keys(table), whole_counts(comparison, table)
-    first = comparison.tables[table][0].table
+    keys, editions = comparison.keys(table), comparison.tables[table]
+    first = editions[0].table
     rows = first.rows_for_people()
     sheet.write_string(0, 0, cell_text(first.title), formats["title"])
     sheet.write_string(
@@ -154,9 +142,9 @@ def _counts(book: Book, sheet: Sheet, comparison: EditionComparison, table: int,
         total = any(first.is_summed_over(row, k) for k in range(len(first.by)))
         for k, key in enumerate(keys):
             sheet.write_string(line, k, cell_text(label(row[key])), formats["side total" if total else "text"])
-        for k, edition in enumerate(counts, len(keys)):
-            value = edition[line - _TOP]
-            if value is not None:
+        for k, edition in enumerate(editions, len(keys)):
+            if edition.status[line - _TOP] != SUPPRESSED:
+                value = edition.counts_for_people[line - _TOP].item()
                 sheet.write_number(line, k, value, formats["side total" if total else "integer"])
     _chart(book, sheet, comparison, table, _chart_lines(first))
     sheet.freeze_panes(_TOP, len(keys))

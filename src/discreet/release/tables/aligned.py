@@ -42,6 +42,11 @@ class Aligned(ABC):
         """Return the changes from this edition to a later one, with intervals that each have this coverage."""
 
     @property
+    def counts_for_people(self) -> IntArray | FloatArray:
+        """The counts as people see them, in the order of the first edition."""
+        return self.counts
+
+    @property
     def totaled_measures(self) -> tuple[str, ...]:
         """The measures for which a change of the total is computed."""
         return ()
@@ -73,7 +78,19 @@ class AlignedCells(Aligned):
 
 @dataclass(frozen=True, eq=False)
 class AlignedLevels(Aligned):
-    """A table with totals: its counts are combined over levels and have intervals of their own."""
+    """A table with totals: its counts are combined over levels and have intervals of their own.
+
+    Attributes
+    ----------
+    rounded
+        The rounded counts in the order of the first edition.
+    """
+
+    rounded: IntArray
+
+    @property
+    def counts_for_people(self) -> IntArray | FloatArray:
+        return self.rounded
 
     def changes(self, later: Aligned, coverage: Fraction, *, growth: bool = True) -> Changes:
         assert isinstance(later, AlignedLevels)

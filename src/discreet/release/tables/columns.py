@@ -88,5 +88,6 @@ def error_meanings(columns: Iterable[ErrorColumn], unit: str) -> dict[str, str]:
 
 
 #: Version of the layout of bundles. Version 1 has no edition in the tables; version 3 states the template of the page.
-#: Version 4 states the total budget of the ledger, and the curator's title, publisher, source and contact.
-LAYOUT = 4
+#: Version 4 states the total budget of the ledger, and the curator's title, publisher, source and contact; version 5
+#: rounds totals that overlap in three or more ways so that they stay near their combined counts.
+LAYOUT = 5

@@ -22,10 +22,11 @@ from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ...exact.rationals import float_down, float_up, text_up
 from ...plots.counts import MAX_DRAWN_CELLS
 from ...questions.levels import grouping_number
-from ...wording import listed, percent
+from ...wording import listed, percent, plural
 from ..levels.combining import MAX_ROUNDING_ERROR, LevelCombination
 from ..levels.quantiles import Balance
 from ..levels.rounding import has_adjacent_rounding, rounded_leaves
+from ..levels.shares import level_share_interval
 from ..noise.margins import Combined
 from ..noise.weighted import chernoff, half_width, law_variance
 from .aligned import Aligned, AlignedLevels
@@ -130,7 +131,13 @@ class LevelledTable(ReleasedTable):
     def rounded(self) -> tuple[IntArray, ...]:
         """The rounded counts of each level: whole, non-negative, adding up, and biased."""
         shape = self.combination.shape
-        return tuple(shape.sums(rounded_leaves(shape, self.leaves, self.unit)))
+        errors = self.combination.standard_errors if self.layout > 4 else None
+        return tuple(shape.sums(rounded_leaves(shape, self.leaves, self.unit, errors)))
+
+    @property
+    def rounded_counts(self) -> IntArray:
+        """The rounded counts in the order of the rows."""
+        return np.concatenate([one.reshape(-1) for one in self.rounded])[self.order]
 
     @cached_property
     def order(self) -> IntArray:
@@ -242,16 +249,18 @@ class LevelledTable(ReleasedTable):
             raise InvalidInput(
                 "the part must lie within the whole: every cell of the part belongs in the whole too.", argument="part"
             )
-        coverage = (1 + self.level) / 2  # of each of the two, so that both hold together
-        one, rest = (self._sum(mask.astype(np.int64), True, coverage) for mask in (inner, outer & ~inner))
-        assert one.low is not None and one.high is not None and rest.low is not None and rest.high is not None
-        least = Fraction(one.low) / Fraction(one.low + rest.high) if one.low > 0 else Fraction(0)
-        most = Fraction(one.high) / Fraction(one.high + rest.low) if one.high + rest.low > 0 else Fraction(1)
-        total = self._estimate(outer.astype(np.int64))
-        estimate = (
-            None if total <= 0 else 100.0 * min(max(float(self._estimate(inner.astype(np.int64)) / total), 0.0), 1.0)
-        )
-        how = "the totals of the part and of the rest enclosed together; wider than need be"
+        possible = np.repeat(self.combination.shape.live, len(self.measures))
+        inner, outer = inner & possible, outer & possible
+        some, total = (self._estimate(mask.astype(np.int64)) for mask in (inner, outer))
+        if not inner.any():
+            least, most = Fraction(0), Fraction(int(not outer.any()))
+        elif (inner == outer).all():
+            least = most = Fraction(1)
+        else:
+            masks = inner.reshape(self.groups.size, -1), outer.reshape(self.groups.size, -1)
+            least, most = level_share_interval(self.combination, masks, (some, total - some), 1 - self.level)
+        estimate = None if total <= 0 else 100.0 * min(max(float(some / total), 0.0), 1.0)
+        how = "one test of the part minus a share of the whole, by the law of the noise of all levels"
         low, high = max(0.0, float_down(100 * least)), min(100.0, float_up(100 * most))
         return Combined(estimate, low, high, self.level, None, None, None, int(outer.sum()), how)
 
@@ -334,9 +343,8 @@ class LevelledTable(ReleasedTable):
 
     def rounded_text(self) -> str:
         """Return the file of rounded counts."""
-        counts = np.concatenate([one.reshape(-1) for one in self.rounded])[self.order]
         headings = self.headings[: self.headings.index("count")]
-        lines = map(",".join, zip(self.cell_names(), map(str, counts.tolist()), strict=True))
+        lines = map(",".join, zip(self.cell_names(), map(str, self.rounded_counts.tolist()), strict=True))
         return "\n".join([",".join([*map(csv_label, headings), ROUNDED_COLUMN]), *lines]) + "\n"
 
     def cell_names(self) -> list[str]:
@@ -371,15 +379,14 @@ class LevelledTable(ReleasedTable):
     def columns_with_rounded(self) -> list[Column]:
         columns = self.typed_columns()
         at = [column.name for column in columns].index("count")
-        counts = np.concatenate([one.reshape(-1) for one in self.rounded])[self.order]
-        return [*columns[:at], Column(ROUNDED_COLUMN, "integer", counts.tolist()), *columns[at:]]
+        return [*columns[:at], Column(ROUNDED_COLUMN, "integer", self.rounded_counts.tolist()), *columns[at:]]
 
     def aligned(self, first: ReleasedTable) -> Aligned:
         rows = self.rows()
         at = {tuple(row[key] for key in self.keys): k for k, row in enumerate(rows)}
         order = np.array([at[tuple(row[key] for key in self.keys)] for row in first.rows()], dtype=np.int64)
         counts, status = (np.array([row[name] for row in rows])[order] for name in ("count", "status"))
-        return AlignedLevels(self, counts, status, order)
+        return AlignedLevels(self, counts, status, order, self.rounded_counts[order])
 
     # ---------------------------------------------------------------- words
 
@@ -399,9 +406,23 @@ class LevelledTable(ReleasedTable):
         )
         if has_adjacent_rounding(self.combination.shape, self.leaves.size):
             return shown
+        return f"{shown} {self._distances_in_words()}"
+
+    def _distances_in_words(self) -> str:
+        """State how far rounded totals are from their combined counts, where no rounding need be next to all."""
+        lead = "A rounding next to every total of such a table need not exist"
+        total = sum(int(live.sum()) for live in self.combination.shape.live_nodes[1:]) * len(self.measures)
+        far, largest = 0, Fraction(0)
+        levels = zip(self.rounded, self.combined, self.combination.standard_errors, strict=True)
+        for rounded, combined, errors in list(levels)[1:]:
+            distances = abs(rounded.astype(object) * self.unit - np.maximum(combined, 0).astype(object))
+            far += int((distances > np.ceil(errors * self.unit).astype(object)[:, None]).sum())
+            largest = max(largest, Fraction(int(distances.max()), self.unit))
+        if not far:
+            return f"{lead}; here each total is within one standard deviation of its combined count."
         return (
-            f"{shown} No rounding is next to every total of such a table: each group is rounded, a total is the sum of "
-            "its rounded groups, so it can differ from its combined count, also by more than its interval allows."
+            f"{lead}; here {far:,} of the {plural(total, 'total')} differ from their combined counts by more than one "
+            f"standard deviation, the furthest by {text_up(largest, 3)}."
         )
 
     @property

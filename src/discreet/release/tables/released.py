@@ -273,7 +273,8 @@ class ReleasedTable:
 
     def _balance(self, lower: BoolArray, upper: BoolArray, share: Fraction) -> Balance:
         """Return ``(1 - share)`` times the lower counts minus ``share`` times the upper ones, with bounds."""
-        return Balance(*margins.balance(*self.noisy_cells, lower, upper, share, (1 - self.level) / 2))
+        miss = (1 - self.level) / 2
+        return Balance(*margins.balance(*self.noisy_cells, lower, upper, share, miss, joint=self.layout > 4))
 
     @property
     def noisy_cells(self) -> tuple[IntArray, CellNoise, NDArray[np.str_]]:

@@ -22,5 +22,5 @@ CONSTRAINED = Study(
     "C",
     "Cormode, Kulkarni, Srivastava, Constrained Differential Privacy for Count Data",
     OF_MECHANISMS + OF_GROUPS + IN_PASSING,
-    doi="10.1109/ICDE.2018.00081",
+    doi="10.48550/arXiv.1710.00608",
 )

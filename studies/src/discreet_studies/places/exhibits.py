@@ -34,5 +34,4 @@ PLACES = Study(
             on_map=True, basis=Basis.OURS,
         ),
     ),
-    doi="10.1109/CSF.2018.00026",
 )  # fmt: skip

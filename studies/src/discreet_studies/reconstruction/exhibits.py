@@ -24,5 +24,4 @@ RECONSTRUCTION = Study(
         Exhibit("4", "log-likelihood after each update", draw_convergence, basis=Basis.DRAWN),
         Exhibit("visits", "the same on visits to the doctor", draw_visits, basis=Basis.OURS),
     ),
-    doi="10.1007/978-3-030-21485-2_27",
 )
