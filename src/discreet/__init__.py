@@ -61,6 +61,7 @@ _NAMES_BY_MODULE = {
     ".release.counts": ("release_counts",),
     ".release.dataset": ("Dataset",),
     ".release.crosstab": ("crosstab",),
+    ".release.budget_plan": ("plan_budget", "BudgetPlan"),
     ".release.bundle.cross_frames": ("CrossTable",),
     ".release.bundle.released": ("Release",),
     ".ledger.ledger": ("Ledger",),
@@ -121,6 +122,7 @@ __all__ = [
     "Dataset", "open_request", "write_request", "RequestFile", "open_bundle", "export",
     "explain_bundle", "BundleGuarantee", "simulate_release", "SimulatedRelease",
     "crosstab", "CrossTable",
+    "plan_budget", "BudgetPlan",
     "compare_editions", "EditionComparison", "export_editions",
     # collecting
     "perturb", "perturb_file", "PerturbedFile", "plan_collection", "CollectionPlan",

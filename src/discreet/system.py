@@ -131,3 +131,18 @@ def call_after_fork(function: Callable[[], None]) -> None:
     """Call a function in every child that this process forks, where processes can fork."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=function)
+
+
+def system_user() -> str:
+    """Return the name of the user that this process belongs to, as the system knows it."""
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except (ImportError, KeyError):  # Windows has no such list, and a container may lack the user
+        import getpass
+
+        try:
+            return getpass.getuser()
+        except (OSError, KeyError, ImportError):
+            return "unknown"

@@ -50,6 +50,7 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
     "ledger init": (("new.ledger", *ACCOUNT), "epsilon = 3"),
     "ledger show": (("shown.ledger",), "an abandoned question"),
     "ledger release": (("abandoned.ledger", "2", "--because", "a power cut"), "left        epsilon = 3"),
+    "ledger plan": (("year.toml",), "all would be paid"),
     "ledger verify": (("shown.ledger",), "holds"),
     "ledger copy": (("moved.ledger", "to.ledger"), "to.ledger"),
     "perturb": (("visits", "--data", "people.csv", "--mechanism", "m.json", "-o", "new.csv"), "5 reports"),
@@ -90,6 +91,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     declared = 'format = "discreet dataset"\ndataset = "visits"\nunit = "person"\nledger = "declared.ledger"\n'
     for name in ("visits", "added"):
         (place / f"{name}.toml").write_text(declared + '[tables.visits]\ndata = "visits.csv"\n')
+    plan = 'format = "discreet budget plan"\nledger = "declared.ledger"\n[[releases]]\nepsilon = 1\n'
+    (place / "year.toml").write_text(plan)
     for name in ("shown", "abandoned"):
         book = dc.Ledger.create(place / f"{name}.ledger", **terms)
         request = {"tables": [{"question": "an abandoned question"}]}

@@ -247,6 +247,18 @@ def test_a_ledger_lives_its_life_on_it(address: str) -> None:
     live(address)
 
 
+def test_an_entry_names_the_role_of_a_database_or_else_the_user(address: str) -> None:
+    ledger = Ledger.create(address, dataset="visits", unit="person", epsilon=2)
+    ledger.answer("q", {}, Cost(Fraction(1)), lambda: b"x", because="a reason", bundle="out")
+    (entry,) = Ledger.open(address).entries()
+    one = entry.provenance
+    with open_store(address).reading() as session:
+        role = session.role()
+    assert one.role == role and (one.user is None) == (role is not None)
+    assert role is None or f"//{role}@" in address
+    assert one.by and one.because == "a reason" and one.bundle == str(Path("out").absolute())
+
+
 @dataclass
 class Shelf:
     """Everything that one store keeps."""

@@ -97,6 +97,16 @@ def test_labels_and_tuples_without_a_distance_are_not_smoothed_and_large_graphs_
     assert dc.estimate(reports=m.simulate([5] * 200, seed=1), mechanism=m).method == "smoothed"
 
 
+def test_the_default_of_few_values_does_not_advise_the_default():
+    """Below 8 values the default is the maximum; a comb there is read by sums."""
+    m = dc.geometric(dc.Ring(7), epsilon="0.2")
+    e = dc.estimate([60, 20, 55, 21, 60, 20, 55], m)
+    assert e.method == "mle" and e.spikes and "auto" not in e.describe()
+    twelve = dc.geometric(dc.Ring(12), epsilon="0.2")
+    comb = dc.estimate(reports=twelve.simulate(list(range(12)) * 60, seed=1), mechanism=twelve, method="mle")
+    assert comb.spikes and "auto" in comb.describe()
+
+
 def test_averages_of_neighbours_follow_the_edges():
     star = dc.Graph([("c", k) for k in range(3)])
     assert ems.smoothed(np.array([1.0, 0, 0, 0]), star).tolist() == pytest.approx([0.4 / 1.4, *[1 / 3 / 1.4] * 3])

@@ -48,6 +48,7 @@ NAMES = {
     *("plan_release", "Plan", "release_counts", "Release", "ReleaseRequest", "Ledger", "verify_bundle", "BundleReport"),
     *("explain_bundle", "BundleGuarantee", "export_editions", "simulate_release", "SimulatedRelease"),
     *("crosstab", "CrossTable"),
+    *("plan_budget", "BudgetPlan"),
     *(
         "Dataset",
         "open_bundle",

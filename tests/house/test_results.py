@@ -69,6 +69,13 @@ def _crossed(folder: Path) -> Result:
     return dc.crosstab(frame, "site", "sex", domain=domain, margins=True, unit="row", epsilon=1, ledger=ledger)
 
 
+def _budget_plan(folder: Path) -> Result:
+    dc.Ledger.create(folder / "ledger", dataset="visits", unit="row", epsilon=2)
+    text = 'format = "discreet budget plan"\nledger = "ledger"\n[[releases]]\nepsilon = 1.5\ntimes = 2\n'
+    (folder / "year.toml").write_text(text, encoding="utf-8")
+    return dc.plan_budget(folder / "year.toml")
+
+
 def _request_file(folder: Path) -> Result:
     return dc.open_request(dc.write_request(folder / "request.toml", SQL, data="visits.csv", **ASKED))
 
@@ -149,6 +156,7 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "guarantee": ("guarantee", _guarantee),
     "editions": ("editions", lambda folder: dc.compare_editions(_editions(folder))),
     "request file": ("request-file", lambda folder: _request_file(folder)),
+    "budget plan": ("budget-plan", _budget_plan),
     "ledger": ("ledger-statement", lambda folder: _ledger(folder).statement()),
     "ledger verified": ("ledger-report", lambda folder: _ledger(folder).verify()),
     "estimate": ("estimate", _estimate),

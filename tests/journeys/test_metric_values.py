@@ -93,6 +93,24 @@ def test_the_command_line_names_such_spaces(tmp_path: Path):
     assert "Graph(4 values)" in printed("verify", tmp_path / "matrix.csv", "--space", stops, "--notion", "metric")
 
 
+@pytest.mark.parametrize(
+    ("space", "outputs", "chosen"),
+    [(dc.Ring(12), "0, 6", [0, 6]), (dc.Range(0, 3, step="0.5"), "0,1.5,3", ["0.0", "1.5", "3.0"])],
+    ids=["ring", "range"],
+)
+def test_a_design_reports_the_values_chosen_on_the_command_line(space, outputs: str, chosen: list, tmp_path: Path):
+    file, made, lines = tmp_path / "space.json", tmp_path / "m.json", tmp_path / "outputs.txt"
+    file.write_text(json.dumps(space.to_json()), encoding="utf-8")
+    lines.write_text("\n".join(outputs.replace(" ", "").split(",")), encoding="utf-8")
+    for typed in (outputs, f"@{lines}"):
+        asked = ["design", "--space", str(file), "--epsilon", "1", "--loss", "L1", "--outputs", typed, "-o", str(made)]
+        printed(*asked)
+        assert list(dc.load(made).outputs.labels) == chosen
+    delta = ["design", "--space", str(file), "--epsilon", "1", "--delta", "0.01", "--json", "-o", str(made)]
+    printed(*delta)
+    assert dc.load(made).certificate.delta == pytest.approx(0.01)
+
+
 def test_surveys_of_such_values_are_planned():
     plan = dc.plan_collection(HOURS, "±3 points", epsilon=2)
     assert plan.people and plan.people > 1000

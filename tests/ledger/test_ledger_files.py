@@ -101,7 +101,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 def test_a_newer_format_asks_for_an_upgrade(used: Ledger) -> None:
     tamper(used, f"PRAGMA user_version = {ledger_store.FORMAT + 1}")
     for read in (lambda: Ledger.open(used.name), used.spent, lambda: pay(used, "c")):
-        with refused(UnreadableFile, token="format 4 ... up to 3"):
+        with refused(UnreadableFile, token="format 5 ... up to 4"):
             read()
 
 

@@ -131,8 +131,8 @@ ledger = Ledger.open(path)
 def stop(): os.kill(os.getpid(), getattr(signal, how))
 def after(name):
     whole = getattr(Ledger, name)
-    def stopped(self, *rest):
-        result = whole(self, *rest)
+    def stopped(self, *rest, **options):
+        result = whole(self, *rest, **options)
         stop()
         return result
     setattr(Ledger, name, stopped)

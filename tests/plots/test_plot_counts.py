@@ -111,7 +111,7 @@ def test_few_cells_are_bars_and_many_are_dots_each_with_its_interval(name, form)
 def test_the_second_column_is_told_by_colour_and_the_third_by_panels():
     chart = drawn("three columns")
     assert chart.spec["spec"]["encoding"]["color"]["scale"]["domain"] == HEALTH
-    assert chart.spec["facet"]["sort"] == ["year: 1", "year: 2", "year: 3"]
+    assert chart.spec["facet"]["sort"] == ["1", "2", "3"] and chart.spec["facet"]["header"]["title"] == "year"
     assert drawn("24").spec["encoding"]["color"]["title"] == "health"
     assert drawn("measures").spec["encoding"]["color"]["scale"]["domain"] == ["all", "poor"]
 
@@ -221,3 +221,15 @@ def test_intervals_too_short_to_see_are_stated_in_figures(half_width: int, visib
     ]
     text = " ".join(plots.counts(rows, by=["site"]).spec["title"]["subtitle"])
     assert (f"± {half_width}." in text) is (not visible)
+
+
+def test_titles_of_panels_fit_over_them_and_stay_distinct() -> None:
+    sectors = [f"Transportation and storage of goods, part {k}" for k in range(12)]
+    rows = [
+        {"region": region, "sector": sector, "count": 5, "low": 2, "high": 8, "status": "A"}
+        for region in ("north of the river", "south of the river") * 6
+        for sector in sectors
+    ]
+    chart = plots.counts(rows, by=["region", "sector"])
+    titles = chart.spec["facet"]["sort"]
+    assert len(set(titles)) == 12 and max(map(len, titles)) <= 22

@@ -133,7 +133,7 @@ def test_statements_and_quantiles_reach_the_bundle(pages: QuietPages) -> None:
     )
     plan = pages.post("/release/plan", form)
     assert "--quantile age:0.5" in command(plan) and "--title" in command(plan)
-    assert "median of age" in plan and "Quantiles of age" in plan
+    assert "quantiles of age" in plan and "Quantiles of age" in plan
     page = pages.release(form)
     assert "Visits 2026" in page and "info@office.example" in page and "quantiles.csv" in page
     released = dc.open_bundle("out/first")

@@ -316,7 +316,7 @@ def _spending(outlook: LedgerDecision, plan: BoundPlan) -> str:
     )
 
 
-def release_with_dataset(plan: BoundPlan, out: Path | None, yes: bool, json: bool) -> None:
+def release_with_dataset(plan: BoundPlan, out: Path | None, yes: bool, json: bool, because: str | None = None) -> None:
     """Release a plan; on a terminal, show it and ask for confirmation first, unless the ledger would refuse."""
     from ..errors import InvalidInput
 
@@ -328,7 +328,7 @@ def release_with_dataset(plan: BoundPlan, out: Path | None, yes: bool, json: boo
         if outlook.verdict != "refused" and not typer.confirm(f"Release{_spending(outlook, plan)}?"):
             say("nothing was released and nothing was spent")
             raise typer.Exit(0)
-    release = plan.release(out)
+    release = plan.release(out, because=because)
     say_release(release, plan.source, plan.place, plan.dataset_object.ledger, out, json, plan.origin)
 
 

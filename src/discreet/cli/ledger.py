@@ -1,4 +1,4 @@
-"""The verb ledger: init, show, release, verify, copy."""
+"""The verb ledger: init, show, release, verify, plan, copy."""
 
 from __future__ import annotations
 
@@ -127,6 +127,28 @@ def verify(
     else:
         say(report.describe())
     decide(report.holds)
+
+
+@app.command()
+def plan(
+    path: Annotated[str, typer.Argument(metavar="PLAN.toml", help="The budget plan: a file that lists releases.")],
+    ledger: Annotated[str | None, typer.Option(help="Another ledger than that of the file.")] = None,
+    json: Json = False,
+) -> None:
+    """Add up several planned releases and compare them with what is left. No row is read and nothing is spent.
+
+    Exit code 1 means that the budget does not pay for all of them together.
+
+    Example: `discreet ledger plan year.toml`
+    """
+    from ..release.budget_plan import plan_budget
+
+    budget = plan_budget(path, ledger=ledger)
+    if json:
+        print_json(budget.to_json())
+    else:
+        say(budget.describe())
+    decide(budget.fits)
 
 
 @app.command()

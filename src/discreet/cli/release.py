@@ -99,6 +99,9 @@ def release(
     write: Annotated[
         Path | None, typer.Option(help="With --plan: write the request to a file that can be reviewed and run: .toml.")
     ] = None,
+    because: Annotated[
+        str | None, typer.Option(help="The reason, which the ledger keeps with your user name; never published.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Release from a dataset without confirmation.")] = False,
     page: Page = None,
     json: Json = False,
@@ -136,7 +139,7 @@ def release(
             _simulate(question_plan.plan, simulate, page, json)
             return
         if not plan:
-            release_with_dataset(question_plan, out, yes, json)
+            release_with_dataset(question_plan, out, yes, json, because)
             return
         refuse_unwritable(page, [".html"], "a page")
         verdict, ledger_option = show_plan_with_dataset(question_plan, out, page, json), ""
@@ -148,7 +151,7 @@ def release(
                 _simulate(command.plan()[0], simulate, page, json)
             return
         if not plan:
-            _release(questions, command, json)
+            _release(questions, command, json, because)
             return
         with _file_field_names(questions):
             pure_plan, table = command.plan()
@@ -228,7 +231,7 @@ def _questions(
     return [counting_sql(tables[0], columns)]
 
 
-def _release(questions: list[str], command: _Command, json: bool) -> None:
+def _release(questions: list[str], command: _Command, json: bool, because: str | None) -> None:
     """Make the release, and print the remaining budget."""
     from ..addresses import read_address
     from ..engines.sources import open_source
@@ -244,7 +247,7 @@ def _release(questions: list[str], command: _Command, json: bool) -> None:
         plan, source = command.plan()
         source = open_source(command.data) if source is None else source  # raises the error for missing data
         paying_ledger = open_ledger(ledger, plan)
-        result = release_plan(plan, source, paying_ledger, out)
+        result = release_plan(plan, source, paying_ledger, out, because=because)
     say_release(result, source, command.data, paying_ledger, out, json)
 
 

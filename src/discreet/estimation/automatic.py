@@ -17,7 +17,7 @@ from .solvers.likelihood import Likelihood
 LEAST_SIGNAL = 20.0
 
 #: Range of numbers of values that are smoothed: fewer are hardly a curve, and bins of more would take long.
-MIN_SMOOTHED_VALUES, MAX_SMOOTHED_VALUES = 8, 50_000
+MIN_SMOOTHED_VALUES, MAX_SMOOTHED_VALUES = curves.MIN_SMOOTHED_VALUES, 50_000
 
 #: Maximum number of values without an order whose updates are stopped early where a graph is too large for curves.
 MAX_STOPPED_VALUES = 1_000

@@ -35,6 +35,9 @@ MEANING = (
 )
 ADVICE = 'Read sums over ranges, or use the method "auto" (in a terminal: leave --method out).'
 
+#: The same for so few values that no method smooths them by default.
+ADVICE_FOR_FEW = "Read sums over neighbouring values."
+
 
 @dataclass(frozen=True)
 class Spikes:

@@ -16,17 +16,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
+from ..errors import DiscreetError, InvalidInput, UnreadableFile
 from .budget import NOTHING, Cost, LedgerTerms, Tally, read_name
 from .chain import Event, digest_of, next_event, read_chain
 from .entries import Reservation
+from .provenance import UNKNOWN, Provenance, read_reason
 from .stores.base import StoreSession
 
-#: Version of new ledgers, in their first event. Version 2 added openings, version 3 checkpoints.
-VERSION = 3
+#: Version of new ledgers, in their first event. Version 2 added openings, version 3 checkpoints, version 4 provenance.
+VERSION = 4
 
 #: Number of events from one checkpoint to the next; the numbers of checkpoints are its multiples.
 STRIDE = 64
+
+
+#: What the reason of a release is for.
+RETURNED = "it is given back"
 
 
 class Books:
@@ -120,6 +125,7 @@ class Books:
             raise InvalidInput(f"every {STRIDE}th event is a checkpoint, and no other.")
         if event.kind == "reserve" and self.terms is not None:
             cost, key = Cost.from_json(content["cost"]), read_name(content["key"], "key")
+            self.provenance_of(event)
             tally = self.tally.plus(self.terms.add(NOTHING, cost))
             if not self.terms.allow(tally.total):
                 raise InvalidInput("it costs more than was left.")
@@ -131,7 +137,7 @@ class Books:
             self.refuse_used(content["reservation"], "opened")
             self.opened[content["reservation"]] = event
         elif event.kind == "release" and self.version > 1 and self.terms is not None:
-            read_reason(content["because"])
+            read_reason(content["because"], RETURNED)
             self.refuse_used(content["reservation"], "given back")
             cost = self._returned_cost(content)
             self.tally = self.tally.minus(self.terms.add(NOTHING, cost))
@@ -192,6 +198,11 @@ class Books:
     def _is_older(self, number: object) -> bool:
         """Return whether an event is older than those that were read."""
         return isinstance(number, int) and 1 <= number < self.start
+
+    def provenance_of(self, reservation: Event) -> Provenance:
+        """Return who reserved, and why: all unknown in ledgers before version 4."""
+        known = has_provenance(self.version)
+        return Provenance.from_json(reservation.content.get("provenance", {})) if known else UNKNOWN
 
     # -------------------------------------------------------------------------------------------- checkpoints
 
@@ -356,8 +367,6 @@ def read_version(content: Mapping[str, object]) -> int:
     return version
 
 
-def read_reason(text: object) -> str:
-    """Read the reason for giving a reservation back: printable text."""
-    if not isinstance(text, str) or not text.strip() or len(text) > 500 or not text.isprintable():
-        raise InvalidInput(f"say why it is given back: {arg('because')}, a text of 1 to 500 printable characters.")
-    return text
+def has_provenance(version: int) -> bool:
+    """Return whether ledgers of a version record who asked a question, and why."""
+    return version >= 4

@@ -10,6 +10,7 @@ from ..report import Check, Json, Report, Result, Section, Terms, stamped
 from ..wording import plural
 from .budget import Cost, short
 from .chain import Event
+from .provenance import UNKNOWN, Provenance
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class LedgerEntry:
         The event that gave the reservation back, so that its cost is no longer spent.
     opening_recorded
         Whether this ledger records openings; if not, any reservation may have been opened.
+    provenance
+        Who asked, why, and where the bundle was to be written.
     """
 
     reservation: Reservation
@@ -72,6 +75,7 @@ class LedgerEntry:
     opened: Event | None = None
     given_back: Event | None = None
     opening_recorded: bool = True
+    provenance: Provenance = UNKNOWN
 
     @property
     def state(self) -> str:

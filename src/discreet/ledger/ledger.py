@@ -29,11 +29,12 @@ from typing import Any
 from ..databases.failures import StoreUnavailable
 from ..errors import BudgetExceeded, DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, arg
 from ..strict_json import read_json
-from .books import VERSION, Books, read_reason
+from .books import RETURNED, VERSION, Books, has_provenance
 from .budget import Cost, LedgerTerms, decimal_text, lifetime_budget, read_name
 from .chain import Event, canonical_json, digest_of, next_event
 from .copy import close_and_copy
 from .entries import LedgerEntry, LedgerReport, RecordedAnswer, Reservation
+from .provenance import Provenance, read_reason
 from .statement import LedgerStatement, release_line
 from .stores.base import Store, StoreSession
 from .stores.open import create_store, open_store
@@ -72,7 +73,8 @@ class Ledger:
     def __init__(self, store: Store) -> None:
         self._store = store
         with store.reading() as session:
-            self._terms = Books.recent(session).checked_terms(store.name)
+            books = Books.recent(session)
+        self._terms, self._version = books.checked_terms(store.name), books.version
 
     @classmethod
     def create(
@@ -109,6 +111,11 @@ class Ledger:
     @property
     def terms(self) -> LedgerTerms:
         return self._terms
+
+    @property
+    def version(self) -> int:
+        """The version that the ledger states in its first event."""
+        return self._version
 
     @property
     def name(self) -> str:
@@ -157,16 +164,41 @@ class Ledger:
 
     def quote(self, cost: Cost) -> tuple[Cost, Cost | None]:
         """Return what would be left after reserving this cost, and None; or what is left, and what is missing."""
-        total, cost = self._read().total, cost.recordable()
-        if self._terms.allow(self._terms.add(total, cost)):
-            return self._terms.left(self._terms.add(total, cost)), None
-        return self._terms.left(total), self._terms.missing(total, cost)
+        return self.quote_each([cost])[0]
 
-    def reserve(self, key: str, request: Mapping[str, object], cost: Cost) -> Reservation | RecordedAnswer:
+    def quote_each(self, costs: Sequence[Cost]) -> list[tuple[Cost, Cost | None]]:
+        """Return the answer of :meth:`quote` for each of these costs, after those before it that can be paid."""
+        terms, total = self._terms, self._read().total
+        quotes: list[tuple[Cost, Cost | None]] = []
+        for cost in (one.recordable() for one in costs):
+            paid = terms.add(total, cost)
+            missing = None if terms.allow(paid) else terms.missing(total, cost)
+            total = paid if missing is None else total
+            quotes.append((terms.left(total), missing))
+        return quotes
+
+    def check_reason(self, because: object) -> str | None:
+        """Read the reason for a question; None stays None, and a ledger that keeps no reasons refuses one."""
+        if because is None:
+            return None
+        reason = read_reason(because, "you ask")
+        if not has_provenance(self._version):
+            raise InvalidInput(
+                f"{self.name} is of version {self._version}, which keeps no reasons.",
+                f"Leave {arg('because')} out, or note the reason elsewhere.",
+                argument="because",
+            )
+        return reason
+
+    def reserve(
+        self, key: str, request: Mapping[str, object], cost: Cost, *,
+        because: str | None = None, bundle: str | Path | None = None,
+    ) -> Reservation | RecordedAnswer:  # fmt: skip
         """Spend the cost of a question, before anything is read or drawn.
 
         If the same key has been committed, return the recorded answer and spend nothing. The cost is recorded exactly,
-        or rounded up where its fractions are very long.
+        or rounded up where its fractions are very long. The entry names the database role or the system user, the
+        reason ``because`` and the folder of the ``bundle``; none of them is ever published.
 
         Raises
         ------
@@ -175,7 +207,7 @@ class Ledger:
         """
         read_name(key, "key")
         request_text = canonical_json(dict(request), floats=True).encode()
-        cost = cost.recordable()
+        cost, reason = cost.recordable(), self.check_reason(because)
 
         def step(session: StoreSession) -> Reservation | RecordedAnswer:
             books = self._sound(session)
@@ -190,6 +222,8 @@ class Ledger:
                     "question that was answered before is free."
                 )
             content = {"key": key, "request": session.keep(request_text), "cost": cost.to_json()}
+            if has_provenance(books.version):
+                content["provenance"] = Provenance.of(session, reason, bundle).to_json()
             event = books.append(session, "reserve", content, _now())
             return Reservation(self._terms.ledger, event.number, key, cost, event.hash, event.time)
 
@@ -266,7 +300,7 @@ class Ledger:
             When the reservation was opened (rows may have been read), answered or given back, or when the ledger is of
             version 1, which does not record openings.
         """
-        reason = read_reason(because)
+        reason = read_reason(because, RETURNED)
 
         def step(session: StoreSession) -> Cost:
             books = self._sound(session, number if isinstance(number, int) else 1)
@@ -297,12 +331,15 @@ class Ledger:
 
         return self._store.write(step)
 
-    def answer(self, key: str, request: Mapping[str, object], cost: Cost, draw: Callable[[], bytes]) -> RecordedAnswer:
+    def answer(
+        self, key: str, request: Mapping[str, object], cost: Cost, draw: Callable[[], bytes], *,
+        because: str | None = None, bundle: str | Path | None = None,
+    ) -> RecordedAnswer:  # fmt: skip
         """Return the recorded answer to a question, or a new one, reserved and opened before ``draw`` is called.
 
         ``fresh`` and ``paid`` of the result tell which.
         """
-        entry = self.reserve(key, request, cost)
+        entry = self.reserve(key, request, cost, because=because, bundle=bundle)
         if isinstance(entry, RecordedAnswer):
             return entry
         try:
@@ -346,6 +383,7 @@ class Ledger:
                 books.opened.get(number),
                 books.given_back.get(number),
                 books.version > 1,
+                books.provenance_of(books.events[number - 1]),
             )
             for number, entry in books.reserved.items()
         ]
@@ -356,7 +394,9 @@ class Ledger:
             books = self._sound(session, 1)
             entries = tuple(self._entries(session, books))
         terms = self._terms
-        return LedgerStatement(self.name, terms, terms.spent(books.total), terms.left(books.total), entries)
+        return LedgerStatement(
+            self.name, terms, terms.spent(books.total), terms.left(books.total), entries, books.version
+        )
 
     def copy_to(self, address: str | Path) -> Ledger:
         """Move the ledger to another place, such as from a file to PostgreSQL, and close this one for good.

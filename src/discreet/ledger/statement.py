@@ -12,6 +12,7 @@ from typing import Any
 from ..privacy.relations import RELATIONS
 from ..report import Bar, Code, Json, Part, Prose, Report, Result, Section, Terms, TextTable, stamped
 from ..unit import Unit
+from .books import VERSION
 from .budget import NOTHING, Cost, LedgerTerms, short
 from .chain import Event, time_text
 from .entries import LedgerEntry
@@ -41,6 +42,8 @@ class LedgerStatement(Result):
         What is spent, and the maximum cost of one more release.
     entries
         Every reservation with the events about it.
+    version
+        The version of the ledger.
     """
 
     name: str
@@ -48,18 +51,20 @@ class LedgerStatement(Result):
     spent: Cost
     left: Cost
     entries: tuple[LedgerEntry, ...]
+    version: int = VERSION
 
     def to_json(self) -> dict[str, Json]:
         """Return everything but the secret key, with exact fractions."""
         content: dict[str, Json] = {
             "file": self.name,
+            "ledger_version": self.version,
             **self.terms.to_json(),
             "spent": self.spent.to_json(),
             "left": self.left.to_json(),
             "entries": [_entry_as_json(entry) for entry in self.entries],
             "orphans": [one.reservation.number for one in self.entries if not (one.committed or one.given_back)],
         }
-        return stamped("ledger-statement", 1, content)
+        return stamped("ledger-statement", 2, content)
 
     def report(self) -> Report:
         """Report the budget, the entries, and the meaning of unanswered states."""
@@ -76,7 +81,7 @@ class LedgerStatement(Result):
         return Report(
             f"The ledger {self.name}",
             kind=f"The budget of {self.terms.dataset}",
-            sections=(Section(parts=tuple(parts)), self._listed(), *self._unanswered()),
+            sections=(Section(parts=tuple(parts)), self._listed(), *self._provenance(), *self._unanswered()),
         )
 
     def describe(self) -> str:
@@ -118,6 +123,17 @@ class LedgerStatement(Result):
             *[_edition(entry)] * editions,
             _question(entry),
         )
+
+    def _provenance(self) -> Iterator[Section]:
+        """List who asked, why, and where each bundle was to be written, in ledgers that record it."""
+        known = [entry for entry in self.entries if entry.provenance.by]
+        if known:
+            rows = [
+                (str(entry.reservation.number), one.by, one.because or "", one.bundle or "")
+                for entry, one in ((entry, entry.provenance) for entry in known)
+            ]
+            table = TextTable(("no.", "asked by", "because", "bundle"), tuple(rows), numbers=(0,), total=len(rows))
+            yield Section("Who asked (never published)", (table,))
 
     def _unanswered(self) -> Iterator[Section]:
         """Explain the states of reservations without an answer, and what to type."""
@@ -195,6 +211,7 @@ def _entry_as_json(entry: LedgerEntry) -> dict[str, Any]:
         "question": list(_texts(entry.request)),
         "edition": _edition(entry),
         "state": entry.state,
+        **entry.provenance.all_json(),
         "opened": None if entry.opened is None else _place(entry.opened),
         "given_back": None if back is None else {**_place(back), "because": back.content["because"]},
         "committed": None if entry.committed is None else _place(entry.committed),

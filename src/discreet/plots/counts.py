@@ -19,13 +19,20 @@ MAX_DRAWN_CELLS = 500
 FILLS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#777777", "#000000")
 
 _TOTAL_WIDTH = 640
+
+#: Pixels between two panels.
+_PANEL_GAP = 24
+
+#: Panels in a row, or columns of a long list -> the width of each, in pixels.
+_LIST_WIDTHS = {1: 460, 2: 250, 3: 165}
+
 _MAX_BARS, _MAX_PANELS, _MAX_COLUMN_ROWS = 40, 12, 64
 
 #: Share of the largest count below which the widest interval cannot be seen: six pixels of a chart.
 MIN_VISIBLE_SHARE = 0.02
 
 #: Width of a letter of a label in a wide font, in pixels: the reader's font may be wider than the drawing program's.
-_LETTER_WIDTH = 6.8
+_LETTER_WIDTH, _BOLD_LETTER_WIDTH = 6.8, 7.6
 
 #: Status of a cell without a count (impossible, suppressed) -> its mark.
 _STATUS_MARKS = {"M": "×", "Q": "?"}
@@ -86,6 +93,10 @@ def counts(
     most = 40 if len(cells) <= 2 * _MAX_COLUMN_ROWS else 24
     names = {column: _labels((cell[column] for cell in cells), most) for column in columns}
     layout = _arrange(columns, names)
+    if len(layout.panels) == 1:  # each title fits over its panel
+        (column,) = layout.panels
+        room = _LIST_WIDTHS[_across(len(names[column]))]
+        names[column] = _labels(names[column], min(most, int(room / _BOLD_LETTER_WIDTH)))
     table = [_datum(cell, layout, names) for cell in cells]
     along = list(dict.fromkeys(row["along"] for row in table))
     panels = list(dict.fromkeys(row["panel"] for row in table))
@@ -103,10 +114,11 @@ def counts(
     spec["encoding"] |= _colour(layout.colour, hues)
     body: Spec = {"data": {"values": table}}
     if layout.panels:
-        header = {"title": None, "labelLimit": 0, "labelAnchor": "start", "labelFontWeight": "bold"}
+        title_of_panels = label(layout.panels[0], 60) if len(layout.panels) == 1 else None
+        header = {"title": title_of_panels, "labelLimit": 0, "labelAnchor": "start", "labelFontWeight": "bold"}
         facet = {"field": "panel", "type": "nominal", "sort": panels, "header": header}
-        body |= {"facet": facet, "columns": _across(len(panels)), "spacing": 24, "spec": spec}
-        width = _across(len(panels)) * (width + 24)
+        body |= {"facet": facet, "columns": _across(len(panels)), "spacing": _PANEL_GAP, "spec": spec}
+        width = _across(len(panels)) * (width + _PANEL_GAP)
     elif len(panels) > 1:
         body |= {"hconcat": [_column(spec, table, panel) for panel in panels], "spacing": 24}
         body["resolve"] = {"scale": {"x": "shared"}}
@@ -173,7 +185,7 @@ def _datum(cell: Mapping[str, Any], layout: _Layout, names: Mapping[str, Mapping
     datum: Spec = {
         "along": " · ".join(names[column][cell[column]] for column in layout.along),
         "hue": names[layout.colour][cell[layout.colour]] if layout.colour else "",
-        "panel": ", ".join(f"{label(column, 20)}: {names[column][cell[column]]}" for column in layout.panels),
+        "panel": _panel_title(cell, layout.panels, names),
         "status": status,
     }
     if status == "A":
@@ -182,6 +194,13 @@ def _datum(cell: Mapping[str, Any], layout: _Layout, names: Mapping[str, Mapping
             name: round(value) for name, value in figures.items() if value is not None and math.isfinite(value)
         }
     return datum | {"mark": _STATUS_MARKS.get(status, "?"), "zero": 0}
+
+
+def _panel_title(cell: Mapping[str, object], panels: Sequence[str], names: Mapping[str, Mapping[object, str]]) -> str:
+    """Return the values of a panel, with their columns if there are several."""
+    if len(panels) == 1:
+        return names[panels[0]][cell[panels[0]]]
+    return ", ".join(f"{label(column, 20)}: {names[column][cell[column]]}" for column in panels)
 
 
 def _across(panels: int) -> int:
@@ -261,7 +280,7 @@ def _lines(
         part = {name: k // length for k, name in enumerate(along)}
         for row in table:
             row["panel"] = str(part[row["along"]])
-    width = {1: 460, 2: 250, 3: 165}[columns if len(panels) == 1 else _across(len(panels))]
+    width = _LIST_WIDTHS[columns if len(panels) == 1 else _across(len(panels))]
     y: Spec = {
         "field": "along", "type": "ordinal", "title": title or None if columns == 1 else None, "sort": along,
         "scale": {"paddingInner": 0.2, "paddingOuter": 0.1},
@@ -307,6 +326,7 @@ _FIGURE_FORMAT = "format(datum.value, abs(datum.value) >= 1e6 ? '~s' : ',~d')"
 def _count(channel: str, field: str) -> Spec:
     axis = {
         "labelExpr": _FIGURE_FORMAT, "tickMinStep": 1, "tickCount": 5, "domain": False, "ticks": False, "grid": True,
+        "labelOverlap": True, "labelSeparation": 8,
     }  # fmt: skip
     return {channel: {"field": field, "type": "quantitative", "title": "count", "stack": None, "axis": axis}}
 

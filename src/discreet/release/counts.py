@@ -33,7 +33,7 @@ from .plan.request import ReleaseRequest, RequestFields, read_request
 
 def release_counts(
     questions: str | Sequence[str] | ReleaseRequest, *, data: Data, ledger: str | Path | Ledger | None = None,
-    out: str | Path | None = None, **fields: Unpack[RequestFields],
+    out: str | Path | None = None, because: str | None = None, **fields: Unpack[RequestFields],
 ) -> Release:  # fmt: skip
     """Release private counts from a table.
 
@@ -46,6 +46,8 @@ def release_counts(
         The ledger that pays, made by ``discreet ledger init`` for this data set, unit and relation.
     out
         A folder to write the bundle into; it must not exist.
+    because
+        Your reason for asking. The ledger keeps it with your user name or database role; neither is ever published.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def release_counts(
     source = open_source(data, request.dataset)
     plan = plan_request(request, source)
     book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, plan)
-    return release_plan(plan, source, book, out)
+    return release_plan(plan, source, book, out, because=because)
 
 
 def missing_ledger(data: Data, unit: str) -> InvalidInput:
@@ -168,22 +170,23 @@ def preview_release(
 
 def release_plan(
     plan: Plan, source: Source, book: Ledger, out: str | Path | None = None,
-    bind: Callable[[], None] = lambda: None, lookup: Lookup | None = None,
+    bind: Callable[[], None] = lambda: None, lookup: Lookup | None = None, because: str | None = None,
 ) -> Release:  # fmt: skip
-    """Release the counts of a plan, paid by this ledger.
+    """Release the counts of a plan, paid by this ledger, which keeps the reason.
 
     ``bind`` records facts about the data in the ledger; it is called after every check that can refuse. ``lookup`` is
     for callers that have looked up the recorded answer; the reservation notices an answer that was recorded since.
     """
-    return _release(plan, source, book, out, SecureBits(), bind, lookup)
+    return _release(plan, source, book, out, SecureBits(), bind, lookup, because)
 
 
 def _release(
     plan: Plan, source: Source, book: Ledger, out: str | Path | None, bits: Bits,
-    bind: Callable[[], None] = lambda: None, lookup: Lookup | None = None,
+    bind: Callable[[], None] = lambda: None, lookup: Lookup | None = None, because: str | None = None,
 ) -> Release:  # fmt: skip
     """Release a plan; every release takes this path. Tests pass bits from a seed."""
     _refuse_other_terms(plan, book)
+    book.check_reason(because)
     recorded = (lookup or recorded_answer)(plan, book)
     if out is not None:
         refuse_occupied(out, plan.key if recorded else None)
@@ -196,8 +199,9 @@ def _release(
             bind()
         # every check that needs no row has passed; the next line reserves the budget
         recorded = book.answer(
-            plan.key, canonical.request, plan.cost, lambda: _answer_or_error(canonical, source, book.terms.key, bits)
-        )
+            plan.key, canonical.request, plan.cost, lambda: _answer_or_error(canonical, source, book.terms.key, bits),
+            because=because, bundle=out,
+        )  # fmt: skip
     else:
         bind_unit_name(book, plan.protection.unit_name)
         bind()

@@ -39,6 +39,7 @@ def crosstab(
     dataset: str | None = None,
     unit_name: str | None = None,
     out: str | Path | None = None,
+    because: str | None = None,
     **fields: Any,
 ) -> CrossTable:
     """Release private counts of a data frame as a cross table, as ``pandas.crosstab`` counts it.
@@ -77,6 +78,8 @@ def crosstab(
         The name of the data set (by default the ledger's), and the noun for the unit: ``"person"``.
     out
         A folder to write the bundle into, to publish; it must not exist.
+    because
+        Your reason, which the ledger keeps and nobody publishes.
     fields
         Further fields of a :class:`discreet.ReleaseRequest`: ``error``, ``mechanism``, ``counts``,
         ``level``, ``title``.
@@ -121,7 +124,7 @@ def crosstab(
     fields |= {"bands": edges} if edges else {}
     fields |= {"discover": names_to_discover} if names_to_discover else {}
     plan = data.plan(counting_sql(data.declaration.dataset, by, where, totals), **fields)
-    return CrossTable(plan.release(out), len(down))
+    return CrossTable(plan.release(out, because=because), len(down))
 
 
 def _names(value: object, argument: str) -> list[str]:

@@ -451,14 +451,17 @@ class BoundPlan(Result):
         """
         return simulate_release(self.plan, sizes, seed=seed)
 
-    def release(self, out: str | Path | None = None) -> Release:
+    def release(self, out: str | Path | None = None, *, because: str | None = None) -> Release:
         """Release the counts: reserve, count, add noise, commit, and write the bundle to a new folder if one is named.
 
+        The ledger keeps the reason ``because`` with your user name or database role; neither is ever published.
         The schema is read again, and the release is rehearsed, immediately before the budget is reserved.
         """
         book = self._checked_ledger()
         recorded = self._preview_answer.pop() if self._preview_answer else self._recorded_answer(self.plan, book)
-        return release_plan(self.plan, self.source, book, out, lambda: self._bind_edition(book), lambda *_: recorded)
+        return release_plan(
+            self.plan, self.source, book, out, lambda: self._bind_edition(book), lambda *_: recorded, because
+        )
 
     @property
     def _editions(self) -> tuple[str, ...]:

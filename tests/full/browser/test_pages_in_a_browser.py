@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -334,6 +334,29 @@ def test_a_form_is_kept_when_it_is_reloaded_and_after_a_release(visitor: Visitor
     expect(page.locator("#epsilon")).to_have_value("0.25")
     expect(page.locator("#plan")).to_contain_text("recorded already")
     visitor.settled()
+
+
+@pytest.mark.parametrize(("media", "width"), [("screen", 1300), ("print", 1050)])
+def test_a_wide_table_is_whole_on_a_screen_and_on_paper(
+    chromium: Browser, tmp_path: Path, media: Literal["screen", "print"], width: int
+) -> None:
+    """Twelve columns and a total, with long names, on A4 across: no column is cut off."""
+    sectors = [
+        "Agriculture, forestry and fishing", "Mining and quarrying", "Manufacturing", "Electricity, gas and steam",
+        "Water supply and sewerage", "Construction", "Wholesale and retail trade", "Transportation and storage",
+        "Accommodation and food", "Information and communication", "Finance and insurance", "Real estate activities",
+    ]  # fmt: skip
+    domain = {"region": [f"West-Vlaanderen {k}" for k in range(11)], "sector": sectors}
+    sql = "SELECT region, sector, COUNT(*) FROM jobs GROUP BY region, sector"
+    plan = dc.plan_release(sql, data="jobs", unit="row", domain=domain, epsilon=1, totals="all")
+    file = dc.simulate_release(plan, 200_000).report().save(tmp_path / "wide.html")
+    page = chromium.new_page(viewport={"width": width, "height": 800})
+    page.emulate_media(media=media)
+    page.goto(file.as_uri())
+    table = page.locator(".broad").first
+    assert table.evaluate("(one) => one.scrollWidth - one.clientWidth") <= 1
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    page.close()
 
 
 def test_dragging_redraws_a_closed_form_and_the_address_follows(visitor: Visitor) -> None:

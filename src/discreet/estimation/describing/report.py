@@ -20,6 +20,7 @@ from ...wording import noun, percent, plural, rounded
 from .. import spikes
 from ..intervals.questions import COVERS, Answers
 from ..method_table import method_info
+from ..solvers import curves
 from .summary import Answer, answers, decimals, distribution_lines, stratified_answers
 
 if TYPE_CHECKING:
@@ -184,7 +185,8 @@ def _warnings(estimate: Estimate, test: Homogeneity | None) -> Iterator[Prose]:
     if test is not None and test.differ:
         yield Prose("The common estimate assumes that all groups have the same distribution.", str(test))
     if estimate.spikes:
-        yield Prose(spikes.ADVICE, spikes.MEANING)
+        few = len(estimate.distribution) < curves.MIN_SMOOTHED_VALUES
+        yield Prose(spikes.ADVICE_FOR_FEW if few else spikes.ADVICE, spikes.MEANING)
 
 
 # ------------------------------------------------------------------------------------------------ numbers

@@ -20,6 +20,9 @@ from ...exact.arrays import Array, FloatArray, IntArray
 from ...spaces import Space
 from ..algebra import eigenvectors
 
+#: Least number of values that are smoothed: fewer are hardly a curve.
+MIN_SMOOTHED_VALUES = 8
+
 #: Maximum number of values of a space without an order that are smoothed over a graph.
 MAX_GRAPH_VALUES = 200
 

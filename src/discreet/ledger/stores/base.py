@@ -66,6 +66,10 @@ class StoreSession(ABC):
     def secret(self) -> bytes:
         """Return the secret key; empty if the store has none."""
 
+    def role(self) -> str | None:
+        """Return the database role of the session; None in a store without roles."""
+        return None
+
     def keep(self, content: bytes) -> str:
         """Keep a request or an answer; return its digest, by which an event names it."""
         digest = digest_of(content)

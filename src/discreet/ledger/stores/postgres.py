@@ -118,6 +118,9 @@ class PostgresSession(StoreSession):
         row = self._run("SELECT size, packed FROM {}.contents WHERE digest = $1", digest).fetchone()
         return None if row is None else (row[0], bytes(row[1]))
 
+    def role(self) -> str:
+        return str(self._one("SELECT CAST(session_user AS text)"))
+
     def secret(self) -> bytes:
         return bytes(self._one("SELECT key FROM {}.secret") or b"")
 

@@ -14,8 +14,9 @@ from ..chain import EventRow
 from .base import Store, StoreSession
 
 #: Version of the file's layout, in SQLite's ``user_version``. Format 1 records no openings; formats 1 and 2 have no
-#: table of answers. A program that knows only older formats must not write to a newer file.
-FORMAT = 3
+#: table of answers, and format 4 has the tables of 3, for events that state who asked. A program that knows only older
+#: formats must not write to a newer file.
+FORMAT = 4
 
 #: "dscL", the application id that marks a SQLite file as a ledger.
 _APPLICATION_ID = 0x6473634C
@@ -52,6 +53,7 @@ def _layout(*tables: str) -> tuple[str, ...]:
 _LAYOUTS = {
     1: _layout("events", "contents", "secret"),
     2: _layout("events", "contents", "secret"),
+    3: _layout("events", "contents", "secret", "answers"),
     FORMAT: _layout("events", "contents", "secret", "answers"),
 }
 

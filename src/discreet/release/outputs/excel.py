@@ -44,6 +44,9 @@ _MAX_LISTED = 10_000
 #: Number of columns above which a table is printed two pages wide.
 _WIDE_COLUMNS = 18
 
+#: Height of a line of the meanings over the headings of a data sheet, in points.
+_MEANING_LINE = 12
+
 #: Least number of columns that a note spans.
 _NOTE_COLUMNS = 8
 
@@ -196,20 +199,25 @@ def _privacy(release: Release) -> str:
 
 def _data(sheet: Sheet, columns: list[Column], meanings: Mapping[str, str], formats: Formats) -> None:
     """Write all columns of a table, the meaning of each over its heading."""
+    lines = 1
     for k, column in enumerate(columns):
-        cell_format = formats[column.type]
+        is_flag = column.name == "status"  # beside right-aligned counts, from which text needs a distance
+        cell_format = formats["answer" if is_flag else column.type]
+        heading = "centre heading" if is_flag else "heading" if column.type == "text" else "right heading"
         meaning = meanings.get(column.name, COLUMN_MEANING.get(column.name, "a column of the groups"))
         sheet.write_string(0, k, prose(meaning), formats["meaning"])
-        sheet.write_string(1, k, cell_text(column.name), formats["heading"])
+        sheet.write_string(1, k, cell_text(column.name), formats[heading])
         longest = max([len(column.name) + 3, *(len(str(value)) + 2 for value in column.values[:500])])
-        sheet.set_column(k, k, min(40, max(18, longest)))
+        width = min(40, max(18, longest))
+        sheet.set_column(k, k, width)
+        lines = max(lines, 2 + len(meaning) // width)
         group = column.name not in COLUMN_MEANING
         for line, value in enumerate(column.values, 2):
             if isinstance(value, str) or (value is None and group and column.type == "text"):
                 sheet.write_string(line, k, cell_text(label(value, MAX_CELL_CHARACTERS)), cell_format)
             elif value is not None:
                 sheet.write_number(line, k, value, cell_format)
-    sheet.set_row(0, 150)
+    sheet.set_row(0, min(_MEANING_LINE * lines, 400))
     sheet.freeze_panes(2, 0)
     sheet.autofilter(1, 0, 1 + len(columns[0].values), len(columns) - 1)
     print_on_wide_pages(sheet, (0, 1))

@@ -26,6 +26,7 @@ _FORMATS: Mapping[str, Mapping[str, object]] = {
     "note": {"font_color": "#555555", "text_wrap": True, "valign": "top"},
     "heading": {"bold": True, "bottom": 1, "valign": "top"},
     "right heading": {"bold": True, "bottom": 1, "align": "right", "valign": "top"},
+    "centre heading": {"bold": True, "bottom": 1, "align": "center", "valign": "top"},
     "over": {"bold": True, "align": "center"},
     "across": {"bold": True, "align": "center"},
     "meaning": {"italic": True, "font_size": 9, "font_color": "#555555", "text_wrap": True, "valign": "top"},

@@ -45,7 +45,7 @@ MAX_CHOICES = 400
 _PLAIN_LINE = re.compile(r"""(?!(?i:null|none|nan)$)[^\W\d_](?!.*[.][.])([^'"\n]*[^'"\s])?""")
 
 #: Kinds of columns whose values have no order that quantiles could use.
-_UNORDERED_KINDS = ("text", "boolean", "other")
+_UNORDERED_KINDS = ("boolean", "other")
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,8 @@ class ColumnOffer:
         The declared values, to choose some of them; empty for bands and for very long lists.
     has_order
         True if its values can be in order, so that it may have quantiles.
+    is_text
+        True if it is stored as text, as in CSV files: then only its bands have quantiles.
     """
 
     name: str
@@ -75,6 +77,7 @@ class ColumnOffer:
     text: str = ""
     values: tuple[str, ...] = ()
     has_order: bool = False
+    is_text: bool = False
 
 
 @dataclass(frozen=True)
@@ -339,7 +342,7 @@ def _declared_table(declaration: Declaration, table: str) -> str:
 
 def _undeclared_column(name: str, kind: str) -> ColumnOffer:
     """Return a column whose groups are not declared."""
-    return ColumnOffer(name, kind, has_order=kind not in _UNORDERED_KINDS)
+    return ColumnOffer(name, kind, has_order=kind not in _UNORDERED_KINDS, is_text=kind == "text")
 
 
 def _column_offer(name: str, kind: str, declaration: Declaration) -> ColumnOffer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -14,11 +14,12 @@ from ...errors import DiscreetError, InvalidInput
 from ...explanation import fold
 from ...ledger.budget import short
 from ...plots.counts import label
+from ...questions.question import QuantileRequest
 from ...release.made_up import MadeUpSizes
 from ...release.plan.plan import Plan
 from ...release.plan.report import cost_in_words, dataset_in_words, explain_cost
 from ...release.simulate import SimulatedRelease, simulate_release
-from ...wording import listed, percent, plural
+from ...wording import listed, plural
 from ..frame.fields import whole_number
 from ..frame.rendering import report_body
 from .release_form import ReleaseForm
@@ -41,20 +42,27 @@ def summary(form: ReleaseForm, plan: Plan) -> tuple[str, ...]:
     who, most = plan.protection.who, plan.protection.max_groups
     by = f"by {listed([label(column.name, 40) for column in form.by])}" if form.by else "one count"
     totals = ", with totals" if any(table.measured_levels for table in plan.tables) else ""
-    quantiles = [_quantile_in_words(*request) for table in plan.quantiles for request in table]
+    quantiles = _quantiles_in_words([request for table in plan.quantiles for request in table])
     groups = "" if who.is_row or not form.by else f", in {plural(most, 'group')} at most"
     return (
         dataset_in_words(plan),
         f"protects one {who.one}{groups}",
         f"{by}{totals}",
         *([f"where {form.where}"] if form.where else []),
-        *([listed(quantiles)] if quantiles else []),
+        *quantiles,
         cost_in_words(plan.cost),
     )
 
 
-def _quantile_in_words(column: str, share: Fraction) -> str:
-    return f"median of {column}" if share == Fraction(1, 2) else f"{percent(share)} quantile of {column}"
+def _quantiles_in_words(requests: Sequence[QuantileRequest]) -> list[str]:
+    """Return the quantiles of each column in a few words."""
+    shares: dict[str, list[Fraction]] = {}
+    for column, share in requests:
+        shares.setdefault(column, []).append(share)
+    return [
+        f"{'median' if column_shares == [Fraction(1, 2)] else 'quantiles'} of {label(column, 40)}"
+        for column, column_shares in shares.items()
+    ]
 
 
 def large_epsilon_note(plan: Plan) -> tuple[str, ...]:
