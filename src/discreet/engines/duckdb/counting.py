@@ -62,7 +62,7 @@ def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kin
     kinds
         The kind of each column.
     """
-    table, kinds = looked_up(counting, table, kinds, DUCKDB, _maker(engine))
+    table, kinds = looked_up(counting, table, kinds, DUCKDB, public_tables(engine))
     rows = _declared_rows(engine, counting, table, kinds)
     if counting.unit == ROW:
         return _count_rows(engine, counting, rows)
@@ -82,7 +82,7 @@ def discover(
     """
     import duckdb
 
-    declared = _maker(engine)
+    declared = public_tables(engine)
     table, kinds = looked_up(counting, table, kinds, DUCKDB, declared)
 
     def hashed(text: str) -> str:
@@ -106,7 +106,7 @@ def discover(
         passes *= 8
 
 
-def _maker(engine: duckdb.DuckDBPyConnection) -> Declared:
+def public_tables(engine: duckdb.DuckDBPyConnection) -> Declared:
     """Return a function that makes temporary tables of public values."""
 
     def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
