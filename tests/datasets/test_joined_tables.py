@@ -20,6 +20,7 @@ from discreet.questions.question import read_question
 from discreet.questions.resolve.bind import bind_joins
 from discreet.sources.engine import open_engine
 from support.bundles import edit, edit_json
+from support.postgres_server import INSTALLED, server
 from support.refusals import refused
 
 VISITS = "person,site,year\nann,1,1\nann,2,1\nbob,2,1\neve,3,2\nzoe,9,1\n007,1,1\n"
@@ -111,6 +112,39 @@ def test_tables_of_a_database_and_a_file_are_joined(file: Path) -> None:
     text = file.read_text()
     file.write_text(text.replace('"people.csv"', '"study.duckdb"'))
     assert counts(file, BY_SEX) == [2, 1]
+
+
+def test_tables_of_one_database_are_joined(file: Path) -> None:
+    with duckdb.connect(str(file.parent / "study.duckdb")) as base:
+        for name in ("visits", "people"):
+            rows = f"read_csv('{file.parent}/{name}.csv', all_varchar = true)"
+            base.execute(f"CREATE TABLE {name} AS SELECT * FROM {rows}")
+    file.write_text(
+        file.read_text().replace('"people.csv"', '"study.duckdb"').replace('"visits.csv"', '"study.duckdb"')
+    )
+    assert counts(file, BY_SEX.replace("people", "People")) == [2, 1]
+
+
+def test_tables_of_a_postgresql_database_are_joined(tmp_path: Path) -> None:
+    where = server(max(INSTALLED))
+    name = where.database(name="study")
+    with where.connect(name) as base:
+        base.execute(
+            "CREATE TABLE public.visits (person text, site int); CREATE TABLE public.people (id text, sex text)"
+        )
+        base.execute("INSERT INTO visits VALUES ('ann', 1), ('bob', 2), ('eve', 1)")
+        base.execute("INSERT INTO people VALUES ('ann', 'f'), ('bob', 'm'), ('zoe', 'f'), ('eve ', 'f')")
+    tables = "".join(
+        f'[tables."public.{table}"]\ndata = "{where.address(name)}"\nunit = "{unit}"\n'
+        for table, unit in (("visits", "person"), ("people", "id"))
+    )
+    text = f'format = "discreet dataset"\ndataset = "{name}"\nunit = "person"\nledger = "study.ledger"\n{tables}'
+    (tmp_path / "study.toml").write_text(f'{text}[columns]\nsex = ["f", "m"]\n')
+    dc.Ledger.create(tmp_path / "study.ledger", dataset=name, unit="person", epsilon=100)
+    sql = "SELECT sex, COUNT(*) FROM public.visits JOIN public.people ON visits.person = people.id GROUP BY sex"
+    plan = dc.Dataset.open(tmp_path / "study.toml").plan(sql, max_groups=1, epsilon=40)
+    assert [row["count"] for row in plan.release(tmp_path / "out").rows()] == [1, 1]
+    assert dc.verify_bundle(tmp_path / "out", tmp_path / "study.ledger").holds
 
 
 # ------------------------------------------------------------------------------------------------ refusals
