@@ -64,6 +64,14 @@ def test_groups_and_conditions_come_from_all_tables(file: Path) -> None:
     assert counts(file, three, max_groups=4) == [1, 1, 1, 0]
 
 
+def test_rows_of_joined_tables_are_not_counted(file: Path) -> None:
+    """Equal rows of a person are joined once, so a cap on rows would count too few."""
+    data = dc.Dataset.open(file)
+    with refused(InvalidInput, "max_rows"):
+        data.plan(BY_SEX, max_groups=1, max_rows=2, epsilon=1)
+    assert data.budget.left.epsilon == 1000
+
+
 def test_a_column_of_a_joined_table_is_looked_up(file: Path) -> None:
     sql = (
         "SELECT region, COUNT(*) FROM visits JOIN people ON visits.person = people.id "

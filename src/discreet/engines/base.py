@@ -40,7 +40,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ..errors import DiscreetError, InvalidInput, SourceFailed, Unsupported
+from ..errors import DiscreetError, InvalidInput, SourceFailed, Unsupported, arg
 from ..exact.arrays import Array, IntArray
 from ..questions.conditions import Condition
 from ..questions.groups import Groups
@@ -91,6 +91,12 @@ class Counting:
             )
         if self.max_groups < 1:
             raise InvalidInput.must_be("max_groups", "at least 1", self.max_groups)
+        if self.max_rows is not None and self.question.tables:
+            raise InvalidInput(
+                "rows of joined tables are not counted: equal rows of a person are joined once.",
+                f"Leave {arg('max_rows')} out, or join the tables beforehand, into one table.",
+                argument="max_rows",
+            )
         if self.max_rows is not None and (self.unit == ROW or self.max_rows < 1):
             raise InvalidInput.must_be("max_rows", "at least 1, with a unit that is a column", self.max_rows)
         most = MAX_COMBINATIONS // self.groups.size
@@ -137,6 +143,39 @@ class Discovering(Counting):
 
     label_columns: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Contributing(Counting):
+    """A histogram of people by what they contribute; the rule is in ``engines/events.py``.
+
+    The question counts all rows (COUNT(*)), and ``max_groups`` has no effect.
+
+    Parameters
+    ----------
+    of
+        ``"groups"``: the number of groups where a person has rows. ``"rows"``: their largest number of rows in a group.
+    top
+        Number of cells: 1, 2, ... and the last for so many or more.
+    """
+
+    of: str = field(default="groups", kw_only=True)
+    top: int = field(default=1, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.question.tables:
+            raise InvalidInput(
+                "what people contribute is counted in one table.", "Join the tables beforehand, into one table."
+            )
+        if self.of not in ("groups", "rows"):
+            raise InvalidInput.must_be("of", "groups or rows", self.of)
+        if self.unit == ROW or len(self.question.aggregates) != 1 or self.conditions or self.max_rows is not None:
+            raise InvalidInput(
+                "people are counted by all their rows.", "Ask for COUNT(*) alone, with a unit that is a column."
+            )
+        if self.top < 1:
+            raise InvalidInput.must_be("top", "at least 1", self.top)
 
 
 @dataclass(frozen=True)

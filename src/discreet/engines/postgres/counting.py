@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ..base import ROW, Counting, DiscoveredGroups, Discovering
+from ..base import ROW, Contributing, Counting, DiscoveredGroups, Discovering
 from ..bounding import choose_in_sets, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
 from ..counted_cells import counts_of_cells
 from ..discovery import discovered_groups, groups_sql
-from ..events import events_sql
+from ..events import events_sql, histogram_sql
 from ..grouping import rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from ..relations.join import RowsOf, one_table
@@ -86,7 +86,10 @@ def statement(counting: Counting, rows_of: RowsOf, dialect: PostgresDialect) -> 
     else:
         choose = _events if counting.max_rows is not None else _sets if fits_in_a_word(counting) else _ranked
         rows = rows_of_people(counting, table, kinds, dialect, parts.declared)
-        sql = choose(counting, rows, dialect, parts)
+        if isinstance(counting, Contributing):
+            sql = histogram_sql(counting, rows)
+        else:
+            sql = choose(counting, rows, dialect, parts)
     return sql, parts.values
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ..base import ROW, Counting, DiscoveredGroups, Discovering
+from ..base import ROW, Contributing, Counting, DiscoveredGroups, Discovering
 from ..bounding import Chosen, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
 from ..counted_cells import counts_of_cells
 from ..discovery import discovered_groups, groups_sql
-from ..events import events_sql
+from ..events import events_sql, histogram_sql
 from ..grouping import rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from ..relations.join import one_table
@@ -83,7 +83,7 @@ def query(tables: Tables, counting: Counting) -> DataFrame:
     else:
         people = rows_of_people(counting, table, kinds, SPARK, declared)
         choose = _events if counting.max_rows is not None else _sets if fits_in_a_word(counting) else _ranked
-        sql = choose(counting, people)
+        sql = histogram_sql(counting, people) if isinstance(counting, Contributing) else choose(counting, people)
     made = session.sql(sql)
     examine(made)
     return made
