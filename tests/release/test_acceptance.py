@@ -1,4 +1,4 @@
-"""Acceptance criteria: checked against the plan, before anything is reserved; the question and its key stay the same."""
+"""Acceptance criteria: checked against the plan before anything is reserved; the key of the question stays the same."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def cases() -> list[tuple[dict, dict]]:
     return [
         ({"largest_error": 3}, {"largest_error": 2}),
         ({"interval_width": 6}, {"interval_width": 5}),
-        ({"largest_error": 5, "level": "0.99"}, {"largest_error": 4, "level": "0.99"}),
+        ({"largest_error": 4, "level": "0.99"}, {"largest_error": 3, "level": "0.99"}),
         *(({name: risk(least, tail(least))}, {name: risk(least, tail(least) - less)}) for name, least in risks),
     ]
 
@@ -101,7 +101,6 @@ def test_the_error_names_every_unmet_criterion_and_what_to_do() -> None:
 def test_the_interval_of_a_chosen_bound_has_no_end() -> None:
     (result,) = planned(bound=100).acceptance({"interval_width": 10**6}).results
     assert result.value is None and not result.passed and result.to_json()["value"] is None
-    assert planned(sizes=[100, 100, 100], relation="substitution").acceptance({"interval_width": 6}).passed is False
 
 
 def test_a_withheld_count_is_no_zero() -> None:
@@ -211,7 +210,7 @@ def test_what_is_no_criteria_is_refused(visits: Path, book: dc.Ledger) -> None:
     assert book.left().epsilon == 10
 
 
-# ------------------------------------------------------------------------------------------------ datasets, command line
+# ------------------------------------------------------------------------------------------------ datasets, verbs
 
 
 def declared(visits: Path) -> Path:
@@ -241,9 +240,7 @@ def test_the_command_line_shows_each_criterion_and_releases_only_if_all_are_met(
         declared(visits)
         line = ["release", SQL, "--max-groups", "1", "--epsilon", "1", "--accept"]
     else:
-        run(
-            "ledger", "init", "visits.ledger", "--data", "visits.csv", "--unit", "person", "--epsilon", "10", cwd=folder
-        )
+        dc.Ledger.create(folder / "visits.ledger", dataset="visits", unit="person", epsilon=10)
         line = ["release", SQL, "--data", "visits.csv", "--unit", "person", "--domain", "site=1..3", "--max-groups",
                 "1", "--epsilon", "1", "--ledger", "visits.ledger", "--accept"]  # fmt: skip
     before = (folder / "visits.ledger").read_bytes()
@@ -258,6 +255,10 @@ def test_the_command_line_shows_each_criterion_and_releases_only_if_all_are_met(
     ended = run(*line, "unmet.toml", "-o", "out", "--yes", code=1, cwd=folder)
     assert "--epsilon" in ended.stderr and (folder / "visits.ledger").read_bytes() == before
     assert not (folder / "out").exists()
-    assert "NOT MET" not in run(*line, "met.toml", "--plan", cwd=folder).stdout
+    assert "NOT MET" not in run(*line, "met.toml", "--plan", "--write", "ask.toml", cwd=folder).stdout
+    assert "accept" not in (folder / "ask.toml").read_text()
+    run("release", "ask.toml", "-o", "out", "--yes", "--accept", "unmet.toml", code=1, cwd=folder)
+    assert (folder / "visits.ledger").read_bytes() == before
+    run(*line, "met.toml", "--simulate", "100", code=2, cwd=folder)
     run(*line, "met.toml", "-o", "out", "--yes", cwd=folder)
     assert (folder / "out" / "counts.csv").is_file()

@@ -63,14 +63,15 @@ def spurious_counts(noise: CellNoise, least: int) -> Fraction:
 def _ranges(noise: CellNoise) -> Iterator[tuple[Behaviour, Mechanism, int, int, int, int]]:
     """Yield each mechanism with each range of its cells.
 
-    A range is the largest count that the mechanism distinguishes, the ends to which reports are clamped, and the largest
-    true count.
+    A range is the largest count that the mechanism distinguishes, the ends to which reports are clamped, and the
+    largest true count.
     """
     size = 1 if noise.size is None else noise.size
     below, above = noise.clamp(size)
     which = np.zeros(size, np.int64) if noise.which is None else noise.which
-    tops = np.where(noise.bounded(size), noise.high if noise.known else NO_END, noise.largest(size))
-    cells = np.stack([which, noise.largest(size), above, tops.astype(np.int64)], axis=1)
+    beyond = np.asarray(noise.high if noise.known else NO_END, np.int64)
+    tops = np.where(noise.bounded(size), beyond, noise.largest(size))
+    cells = np.stack([which, noise.largest(size), above, tops], axis=1)
     for number, largest, end, top in np.unique(cells[which >= 0], axis=0).tolist():
         yield noise.behaviours[number], noise.mechanisms[number], largest, below, end, top
 
