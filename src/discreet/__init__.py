@@ -59,6 +59,7 @@ _NAMES_BY_MODULE = {
     ".release.plan.request": ("ReleaseRequest",),
     ".release.plan.planning": ("plan_release",),
     ".release.counts": ("release_counts",),
+    ".release.contributions": ("contributions", "Contributions"),
     ".release.dataset": ("Dataset",),
     ".release.crosstab": ("crosstab",),
     ".release.budget_plan": ("plan_budget", "BudgetPlan"),
@@ -123,6 +124,7 @@ __all__ = [
     "explain_bundle", "BundleGuarantee", "simulate_release", "SimulatedRelease",
     "crosstab", "CrossTable",
     "plan_budget", "BudgetPlan",
+    "contributions", "Contributions",
     "compare_editions", "EditionComparison", "export_editions",
     # collecting
     "perturb", "perturb_file", "PerturbedFile", "plan_collection", "CollectionPlan",

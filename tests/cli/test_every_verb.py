@@ -38,6 +38,22 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
         (BY_SITE, "--data", "visits.csv", "--ledger", "visits.ledger", "-o", "by_site", "--epsilon", 1, *GROUPS),
         "by_site/index.html",
     ),
+    "contributions": (
+        (
+            BY_SITE,
+            "--data",
+            "visits.csv",
+            "--ledger",
+            "visits.ledger",
+            "--epsilon",
+            "0.1",
+            "--unit",
+            "person",
+            "--domain",
+            "site=1..3",
+        ),
+        "3 or more",
+    ),
     "editions": (("q1", "q2"), "q2"),
     "export": (("q1", "--to", "q1.parquet"), "q1.parquet"),
     "dataset new": (

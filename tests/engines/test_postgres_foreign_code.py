@@ -332,8 +332,11 @@ def _statements(source: CountedDatabase) -> list[str]:
                 for unit in ("row", "person")
             ]
     for one in asked:
-        write = discovering_statement if isinstance(one, Discovering) else statement
-        written.append(write(one, relation.rows(one.columns), kinds, dialect)[0])
+        if isinstance(one, Discovering):
+            written.append(discovering_statement(one, relation.rows(one.columns), kinds, dialect)[0])
+        else:
+            rows_of = lambda part: (part, relation.rows(part.columns), kinds)  # noqa: E731
+            written.append(statement(one, rows_of, dialect)[0])
     return written
 
 

@@ -49,6 +49,7 @@ NAMES = {
     *("explain_bundle", "BundleGuarantee", "export_editions", "simulate_release", "SimulatedRelease"),
     *("crosstab", "CrossTable"),
     *("plan_budget", "BudgetPlan"),
+    *("contributions", "Contributions"),
     *(
         "Dataset",
         "open_bundle",

@@ -107,6 +107,12 @@ def _compared() -> Any:
     return dc.estimate_by({"a": [60, 25, 40], "b": [30, 45, 10]}, dc.geometric(2, alpha="1/2"), column="sex")
 
 
+def _contributions(folder: Path) -> dc.Contributions:
+    ledger = dc.Ledger.create(folder / "contributions", dataset="doctor_visits", unit="person", epsilon=1)
+    asked = {name: value for name, value in ASKED.items() if name != "max_groups"}
+    return dc.contributions(SQL, data=VISITS, ledger=ledger, **asked)
+
+
 def _ledger(folder: Path) -> dc.Ledger:
     _release(folder)
     return dc.Ledger.open(folder / "ledger")
@@ -151,6 +157,7 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
         lambda folder: dc.simulate_release(dc.plan_release(SQL, data=VISITS, **ASKED)),
     ),
     "release": ("counts", _release),
+    "contributions": ("contributions", _contributions),
     "cross table": ("cross-table", _crossed),
     "bundle": ("bundle-report", _bundle),
     "guarantee": ("guarantee", _guarantee),

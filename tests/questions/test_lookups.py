@@ -7,7 +7,7 @@ import pytest
 from discreet.errors import InvalidInput, UnreadableFile
 from discreet.questions.joins.lookups import PublicTable
 from discreet.questions.question import Question, read_question
-from discreet.questions.resolve.bind import look_up, refuse_looked_up_unit
+from discreet.questions.resolve.bind import bind_joins, refuse_looked_up_unit
 from support.lookups import public_table
 from support.refusals import refused
 
@@ -18,7 +18,7 @@ PUBLIC = {"regions": REGIONS, "types": TYPES}
 
 
 def looked_up(sql: str, public: dict[str, PublicTable] | None = None, kinds: dict[str, str] | None = None) -> Question:
-    return look_up(read_question(sql, unit="person"), PUBLIC if public is None else public, kinds or KINDS)
+    return bind_joins(read_question(sql, unit="person"), PUBLIC if public is None else public, kinds or KINDS)
 
 
 @pytest.mark.parametrize(

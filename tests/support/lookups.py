@@ -8,7 +8,7 @@ from discreet.engines.base import Counting
 from discreet.questions.groups import TOTAL, groups_from
 from discreet.questions.joins.lookups import PublicTable
 from discreet.questions.question import read_question
-from discreet.questions.resolve.bind import look_up
+from discreet.questions.resolve.bind import bind_joins
 from support import awkward
 
 #: Columns of the awkward tables that are looked up -> keys that are written like their values, and others.
@@ -59,7 +59,7 @@ def _random_counting(chance: random.Random, key: bytes) -> Counting:
     side = chance.choice(["LEFT ", "LEFT ", ""])
     sql = f"SELECT {', '.join([*by, *counted])} FROM t {side}JOIN places ON t.{column} = places.k{where}{grouping}"
     unit = chance.choice(["row", "person"])
-    question = look_up(read_question(sql, unit=unit), {"places": public}, {})
+    question = bind_joins(read_question(sql, unit=unit), {"places": public}, {})
     zones = chance.choice([["n", "s", "é"], ["n", None], ["s", ...]])
     domains = {"zone": zones, "size": chance.choice([[1, 2, 30], [2, None]]), "site": range(5)}
     groups = groups_from({name: domains[name] for name in by}, question.by) if by else TOTAL

@@ -15,7 +15,19 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from ..errors import DiscreetError, InvalidInput
 from ..report import Refusal
-from . import collect, dataset, design, editions, estimate, ledger, perturb, release, serve, study, verify
+from . import (
+    collect,
+    dataset,
+    design,
+    editions,
+    estimate,
+    ledger,
+    perturb,
+    release,
+    serve,
+    study,
+    verify,
+)
 from .output import in_options, print_json, writer
 
 
@@ -85,6 +97,7 @@ app.command()(verify.explain)
 app.command()(design.compare)
 app.command()(design.calibrate)
 app.command(cls=release.RequestCommand)(release.release)
+app.command()(release.contributions)
 app.command()(editions.editions)
 app.command()(editions.export)
 app.add_typer(dataset.app, name="dataset")

@@ -40,7 +40,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ..errors import DiscreetError, InvalidInput, SourceFailed, Unsupported
+from ..errors import DiscreetError, InvalidInput, SourceFailed, Unsupported, arg
 from ..exact.arrays import Array, IntArray
 from ..questions.conditions import Condition
 from ..questions.groups import Groups
@@ -91,6 +91,12 @@ class Counting:
             )
         if self.max_groups < 1:
             raise InvalidInput.must_be("max_groups", "at least 1", self.max_groups)
+        if self.max_rows is not None and self.question.tables:
+            raise InvalidInput(
+                "rows of joined tables are not counted: equal rows of a person are joined once.",
+                f"Leave {arg('max_rows')} out, or join the tables beforehand, into one table.",
+                argument="max_rows",
+            )
         if self.max_rows is not None and (self.unit == ROW or self.max_rows < 1):
             raise InvalidInput.must_be("max_rows", "at least 1, with a unit that is a column", self.max_rows)
         most = MAX_COMBINATIONS // self.groups.size
@@ -104,6 +110,11 @@ class Counting:
     def conditions(self) -> list[Condition]:
         """The conditions of those counts that have one, in order."""
         return [aggregate.condition for aggregate in self.question.aggregates if aggregate.condition is not None]
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Its tables, and the column of each that names people."""
+        return {self.question.table: self.unit, **{one.join.table: one.join.key for one in self.question.tables}}
 
     @property
     def uses_hashed_choice(self) -> bool:
@@ -132,6 +143,39 @@ class Discovering(Counting):
 
     label_columns: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Contributing(Counting):
+    """A histogram of people by what they contribute; the rule is in ``engines/events.py``.
+
+    The question counts all rows (COUNT(*)), and ``max_groups`` has no effect.
+
+    Parameters
+    ----------
+    of
+        ``"groups"``: the number of groups where a person has rows. ``"rows"``: their largest number of rows in a group.
+    top
+        Number of cells: 1, 2, ... and the last for so many or more.
+    """
+
+    of: str = field(default="groups", kw_only=True)
+    top: int = field(default=1, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.question.tables:
+            raise InvalidInput(
+                "what people contribute is counted in one table.", "Join the tables beforehand, into one table."
+            )
+        if self.of not in ("groups", "rows"):
+            raise InvalidInput.must_be("of", "groups or rows", self.of)
+        if self.unit == ROW or len(self.question.aggregates) != 1 or self.conditions or self.max_rows is not None:
+            raise InvalidInput(
+                "people are counted by all their rows.", "Ask for COUNT(*) alone, with a unit that is a column."
+            )
+        if self.top < 1:
+            raise InvalidInput.must_be("top", "at least 1", self.top)
 
 
 @dataclass(frozen=True)
@@ -190,6 +234,9 @@ class Source(ABC):
     """
 
     has_own_name = True
+
+    #: True if questions may join several of its tables.
+    joins_tables = False
 
     @property
     def encoding(self) -> str:
@@ -313,18 +360,38 @@ class Source(ABC):
         )
 
     def _check(self, counting: Counting) -> None:
-        if self.view(counting.question.table) is not None:
+        question = counting.question
+        if question.tables:
+            self.check_join(counting.units)
+        for table, unit in counting.units.items():
+            self._check_table(table, unit, sorted(question.stored_of(table) | ({unit} - {ROW})))
+
+    def _check_table(self, table: str, unit: str, columns: Sequence[str]) -> None:
+        if self.view(table) is not None:
             raise InvalidInput("a view is counted through its table.", "Expand the question first.")
-        known = self.table(counting.question.table)
-        for column in counting.columns:
+        known = self.table(table)
+        for column in columns:
             if column not in known:
                 raise InvalidInput(
-                    f"the table {counting.question.table} has no column {column!r} of its own.",
-                    "Name a column of the table.",
+                    f"the table {table} has no column {column!r} of its own.", "Name a column of the table."
                 )
-            self.check_column(counting.question.table, column)
-        if counting.unit != ROW:
-            self.check_unit(counting.question.table, counting.unit)
+            self.check_column(table, column)
+        if unit != ROW:
+            self.check_unit(table, unit)
+
+    def check_join(self, units: Mapping[str, str]) -> None:
+        """Refuse a join of tables, each with its unit, whose units could be compared otherwise than by their texts."""
+        if not self.joins_tables:
+            raise Unsupported("tables cannot be joined in this data.", "Join them beforehand, into one table.")
+        for table in units:
+            if self.view(table) is not None:
+                raise InvalidInput(f"{table!r} is a view, and is not joined.", "Join the table behind it.")
+        kinds = {self.table(table).get(unit) for table, unit in units.items()}
+        if len(kinds) > 1 or not kinds <= {"integer", "text"} or ROW in units.values():
+            raise InvalidInput(
+                "the columns that name people are not of one kind in all joined tables.",
+                "Store all as text or all as whole numbers: '007' is not 7.",
+            )
 
     def _try_to_read(self, countings: Sequence[Counting], read: Callable[[Snapshot], _Read]) -> _Read | None:
         try:

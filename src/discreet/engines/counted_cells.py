@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..exact.arrays import IntArray
-from .base import ROW, Counting
+from .base import ROW, Contributing, Counting
 from .bounding import Chosen, add_chosen, fits_in_a_word
+from .events import add_cells
 from .grouping import add_rows
 
 
@@ -24,6 +25,10 @@ def counts_of_cells(cells: Sequence[Sequence[int]], counting: Counting, choose: 
     choose
         Chooses the groups of people, where a set of them fits into a word.
     """
+    if isinstance(counting, Contributing):
+        histogram = np.zeros((counting.top, 1), dtype=np.int64)
+        add_cells(histogram, list(np.array(cells, dtype=np.int64).T) if cells else [])
+        return histogram
     counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
     if not cells:
         return counts

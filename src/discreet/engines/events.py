@@ -2,13 +2,22 @@
 
 The rule is in ``base``. A person's rows in a group are counted and cut off for each count apart, before anything of two
 people is added; the groups are chosen among all that the person has, however many rows are there.
+
+**How many groups, or rows, people have** (:class:`~.base.Contributing`). Rows vanish as in ``base``: without a unit,
+outside WHERE, outside the declared groups, in a structural zero. Each person who is left is in exactly one cell: by the
+number of groups where they have rows, or by the largest number of rows they have in any one group. The last cell is
+open: it has everybody with so many or more. Nothing is bounded or chosen, since one person is in one cell whatever
+their rows are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from .base import Counting
+import numpy as np
+
+from ..exact.arrays import IntArray
+from .base import Contributing, Counting
 from .hashed_choice import hash_input_sql
 
 
@@ -41,3 +50,25 @@ def events_sql(counting: Counting, rows: str, hashed: Callable[[str], str], text
         chosen = f"SELECT * FROM ({chosen}) AS ordered WHERE place <= {counting.max_groups}"
     sums = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in names)
     return f"SELECT g, {sums} FROM ({chosen}) AS chosen GROUP BY g"
+
+
+def histogram_sql(counting: Contributing, rows: str) -> str:
+    """Return SQL of ``cell``, from 0, and ``n``, the number of its people.
+
+    Parameters
+    ----------
+    counting
+        The counts to make.
+    rows
+        SQL of ``unit`` and the number of the group ``v`` (``bounding``), for each row of a person in a declared group.
+    """
+    groups = f"SELECT unit, v, count(*) AS n FROM ({rows}) AS r GROUP BY unit, v"
+    contribution = "count(*)" if counting.of == "groups" else "max(n)"
+    people = f"SELECT least({contribution}, {counting.top}) - 1 AS cell FROM ({groups}) AS grouped GROUP BY unit"
+    return f"SELECT cell, count(*) AS n FROM ({people}) AS people GROUP BY cell"
+
+
+def add_cells(counts: IntArray, cells: Sequence[IntArray]) -> None:
+    """Add the columns of :func:`histogram_sql` to counts of shape (cells, 1)."""
+    if cells:
+        np.add.at(counts[:, 0], cells[0], cells[1])

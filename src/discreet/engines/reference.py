@@ -29,7 +29,7 @@ from ..questions.domains import Rest
 from ..questions.expressions import INTEGERS, LARGEST_WHOLE, AndOr, Compare, Literal, Member, Missing, SqlTerm, Test
 from ..questions.groups import Groups
 from ..questions.question import Question
-from .base import HASH_DIGITS, ROW, Counting, Discovering
+from .base import HASH_DIGITS, ROW, Contributing, Counting, Discovering
 from .case_mapping import map_case
 
 
@@ -81,6 +81,8 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
             counts[group] += _counts_of_row(counting, row)
         else:
             people[unit][group].append(row)
+    if isinstance(counting, Contributing):
+        return _histogram(counting, people)
     for unit, rows_by_group in people.items():
         if counting.max_rows is not None:
             for group in _chosen_groups(counting, unit, rows_by_group):
@@ -90,6 +92,15 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
         for group, row in _bounded_rows(counting, unit, rows_by_group):
             counts[group] += _counts_of_row(counting, row)
     return counts
+
+
+def _histogram(counting: Contributing, people: Mapping[str, Mapping[int, list[Row]]]) -> IntArray:
+    """Return the number of people in each cell, by the rule of ``events``."""
+    histogram = np.zeros((counting.top, 1), dtype=np.int64)
+    for groups in people.values():
+        contribution = len(groups) if counting.of == "groups" else max(map(len, groups.values()))
+        histogram[min(contribution, counting.top) - 1] += 1
+    return histogram
 
 
 def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[object, ...], list[int]]:

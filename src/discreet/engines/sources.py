@@ -10,10 +10,10 @@ from ..addresses import FILE, Address, no_engine, read_address
 from ..errors import InvalidInput, arg
 from ..sources.files import refuse_encoding
 from .arrow.foreign import not_a_table
-from .arrow.source import open_table
+from .arrow.source import TablesTogether, open_table
 from .arrow.tables import ArrowStream, table_in_memory
 from .base import Counting, Source
-from .duckdb.files import open_counted_files
+from .duckdb.files import CountedFiles, FilesTogether, open_counted_files
 from .postgres.source import open_database
 from .spark.session import AnySparkSession, is_spark_session
 from .spark.source import open_session, open_spark
@@ -60,6 +60,38 @@ def open_source(data: object, dataset: str | None = None, encoding: str | None =
     if is_spark_session(data):
         return open_session(data, _named(dataset, "a session of Spark"))
     raise not_a_table(data)
+
+
+def open_tables(places: Mapping[str, tuple[str, str | None]]) -> Source:
+    """Open tables of the same people, which questions may join: files, one database, or one session of Spark.
+
+    ``places`` are the address and the encoding of each table, by its name; the data set is called as the first.
+    """
+    if len({place for place, _ in places.values()}) == 1:
+        return open_source(next(iter(places.values()))[0])
+    opened: dict[str, Source] = {}
+    sources: dict[str, CountedFiles] = {}
+    for name, (place, encoding) in places.items():
+        source = opened.setdefault(place, open_source(place, encoding=encoding)).call_table(name)
+        if not isinstance(source, CountedFiles):
+            raise InvalidInput(
+                "the tables of a question are in different databases.",
+                "Join files with files, and tables of one database with each other.",
+                argument="data",
+            )
+        sources[name] = source
+    return FilesTogether(next(iter(sources.values())).dataset, sources)
+
+
+def open_tables_in_memory(tables: Mapping[str, object], dataset: str) -> Source:
+    """Open tables in memory of the same people, by name, as one data set."""
+    sources = {}
+    for name, data in tables.items():
+        table = table_in_memory(data)
+        if table is None:
+            raise not_a_table(data)
+        sources[name] = open_table(table, name)
+    return TablesTogether(dataset, sources)
 
 
 def _named(dataset: str | None, what: str) -> str:

@@ -20,7 +20,7 @@ from .band_expressions import BAND_NODES, BandExpression
 from .conditions import Condition, column_name, only, refusal
 from .exclusion import most_together
 from .expressions import name_text
-from .joins.clauses import Join, read_owners, table_text
+from .joins.clauses import Join, JoinedTable, read_owners, table_text
 from .joins.lookups import Lookup
 from .levels import Levels, levels_text, refuse_stray_grouping
 from .select import (
@@ -78,7 +78,7 @@ class Question:
     keeps them with the groups (:attr:`plain`). ``quantiles`` are found in its counts: for each the place of its column
     in ``by``, and the share. ``joins`` are the joins of its text that are not bound yet, and ``owners`` the columns
     that it qualifies with a table there; :mod:`~.resolve.bind` turns them into ``lookups``, to which the CASEs of its
-    text belong (:mod:`~.joins.lookups`).
+    text belong (:mod:`~.joins.lookups`), and into ``tables`` of the same people.
 
     Examples
     --------
@@ -102,6 +102,7 @@ class Question:
     joins: tuple[Join, ...] = ()
     owners: tuple[tuple[str, str | None], ...] = field(default=(), compare=False)
     lookups: tuple[Lookup, ...] = ()
+    tables: tuple[JoinedTable, ...] = ()
 
     @property
     def plain(self) -> Question:
@@ -121,7 +122,8 @@ class Question:
         where = "" if self.where is None else f" WHERE {self.where.text}"
         grouping = levels_text(self.levels, groups) if self.levels else ", ".join(groups)
         group_by = f" GROUP BY {grouping}" if groups else ""
-        joins = [*self.joins, *(one.join for one in self.lookups if one.join is not None)]
+        joins = [*self.joins, *(one.join for one in self.tables)]
+        joins += [one.join for one in self.lookups if one.join is not None]
         source = " ".join([table_text(self.table, self.qualified), *(join.text for join in joins)])
         return f"SELECT {', '.join([*selected, *counts])} FROM {source}{where}{group_by}"
 
@@ -137,9 +139,29 @@ class Question:
         return {column.name: column.kind for lookup in self.lookups for column in lookup.columns}
 
     @cached_property
+    def joined_columns(self) -> Mapping[str, str]:
+        """The columns of joined tables that it uses, and the table of each."""
+        return {column: one.join.table for one in self.tables for column in one.columns}
+
+    @cached_property
+    def owners_of_columns(self) -> Mapping[str, str]:
+        """All columns it looks at, and the table of each; of a looked-up column, the table that is looked up from."""
+        lookups = {column.name: self.table_of_lookup(one) for one in self.lookups for column in one.columns}
+        return {name: lookups.get(name) or self.joined_columns.get(name, self.table) for name in self.columns}
+
+    def table_of_lookup(self, lookup: Lookup) -> str:
+        """Return the table whose column is looked up."""
+        return self.joined_columns.get(lookup.column, self.table) if lookup.join is None else lookup.join.other
+
+    def stored_of(self, table: str) -> frozenset[str]:
+        """Return the columns of one of its tables that are read, besides the one that names people."""
+        names = {name for name, owner in self.owners_of_columns.items() if owner == table} - set(self.looked_up)
+        return frozenset(names | {one.column for one in self.lookups if self.table_of_lookup(one) == table})
+
+    @cached_property
     def stored_columns(self) -> frozenset[str]:
-        """The columns of its table that are read."""
-        return (self.columns - set(self.looked_up)) | {lookup.column for lookup in self.lookups}
+        """The columns of the counted table that are read, besides the one that names people."""
+        return self.stored_of(self.table)
 
     @cached_property
     def most_at_once(self) -> int:
@@ -162,16 +184,19 @@ class Question:
 
     def called(self, table: str) -> Question:
         """Return the same question of the same table by another name."""
-        lookups = tuple(
-            one if one.join is None else replace(one, join=replace(one.join, other=table)) for one in self.lookups
-        )
-        return replace(self, table=table, lookups=lookups)
+
+        def renamed(join: Join) -> Join:
+            return replace(join, other=table) if join.other == self.table else join
+
+        lookups = tuple(one if one.join is None else replace(one, join=renamed(one.join)) for one in self.lookups)
+        tables = tuple(replace(one, join=renamed(one.join)) for one in self.tables)
+        return replace(self, table=table, lookups=lookups, tables=tables)
 
     def renamed(self, names: Callable[[str], str]) -> Question:
         """Return the same question of a table whose columns have other names."""
 
         def new_name(name: str) -> str:
-            return name if name in self.looked_up else names(name)
+            return name if name in self.looked_up or name in self.joined_columns else names(name)
 
         by = tuple(new_name(column) for column in self.by)
         if len(set(by)) < len(by):
@@ -181,8 +206,9 @@ class Question:
             for count in self.aggregates
         )
         where = None if self.where is None else self.where.rename(new_name)
-        lookups = tuple(lookup.rename(names) for lookup in self.lookups)
-        return replace(self, where=where, by=by, aggregates=aggregates, lookups=lookups)
+        lookups = tuple(one.rename(names) if self.table_of_lookup(one) == self.table else one for one in self.lookups)
+        tables = tuple(replace(one, join=replace(one.join, column=names(one.join.column))) for one in self.tables)
+        return replace(self, where=where, by=by, aggregates=aggregates, lookups=lookups, tables=tables)
 
 
 def find_column(name: str, columns: Iterable[str]) -> str:

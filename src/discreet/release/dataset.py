@@ -12,9 +12,10 @@ from ..datasets.columns import DeclaredColumn
 from ..datasets.create import refuse_other_terms
 from ..datasets.declaration import FIXED, Declaration, DeclaredTable, read_lookups
 from ..datasets.editions import bind_edition, edition_file, refuse_other_file
+from ..datasets.joins import joined_tables, related_tables
 from ..datasets.lookups import PublicTables
 from ..datasets.publication import Publication
-from ..engines.sources import Data, Source, open_source
+from ..engines.sources import Data, Source, open_source, open_tables, open_tables_in_memory
 from ..errors import InvalidInput, InWords, WrongType, arg, call, named
 from ..ledger.budget import Cost, amount_text
 from ..ledger.ledger import Ledger, RecordedAnswer
@@ -26,6 +27,7 @@ from ..report import Json, Report, Result
 from ..sources.encodings import UTF8, read_encoding
 from ..sources.sql import quoted
 from ..unit import read_unit_name
+from ..wording import listed
 from .acceptance import Accept
 from .bundle.recorded import recorded_answer
 from .bundle.released import Release
@@ -58,9 +60,11 @@ class Dataset:
     name
         The name of the data set, as its ledger has it.
     data
-        The data: an address, or a table in memory.
+        The data: an address, or a table in memory. Several tables of the same people, which questions may join, are a
+        mapping from names to tables in memory; several files are declared in a dataset file.
     unit
-        Whose data is protected: a column, or ``"row"``.
+        Whose data is protected: a column, or ``"row"``. Of several tables, the column of each by its name if they
+        differ; the first is the one that the ledger has.
     unit_name
         The noun for it in texts: ``"person"``, ``"household"``; by default the name of its column.
     columns
@@ -90,7 +94,8 @@ class Dataset:
     """
 
     def __init__(
-        self, *, name: str, data: Data, unit: str, unit_name: str | None = None,
+        self, *, name: str, data: Data | Mapping[str, Data], unit: str | Mapping[str, str],
+        unit_name: str | None = None,
         columns: Mapping[str, object] | None = None, ledger: str | Path | Ledger | None = None,
         lookups: Mapping[str, Mapping[str, str]] | None = None, encoding: str | None = None, title: str = "",
         publisher: str = "", source: str = "", contact: str = "",
@@ -103,10 +108,22 @@ class Dataset:
         in_files = isinstance(data, str | Path)
         ledger_name = None if ledger is None else ledger.name if isinstance(ledger, Ledger) else str(ledger)
         text = None if encoding is None else read_encoding(encoding)
-        table = DeclaredTable(str(data) if in_files else "", encoding=text)
+        ledger_unit = unit if isinstance(unit, str) else next(iter(unit.values()))
+        tables = {name: DeclaredTable(str(data) if in_files else "", encoding=text)}
+        if isinstance(data, Mapping):
+            own = dict.fromkeys(data, ledger_unit) if isinstance(unit, str) else dict(unit)
+            if set(own) != set(data):
+                raise InvalidInput(
+                    f"the tables are {listed(sorted(data), 'and')}, and the units are of {listed(sorted(own), 'and')}.",
+                    "Name the column of each table that names people.",
+                    argument="unit",
+                )
+            tables = {table: DeclaredTable("", None if own[table] == ledger_unit else own[table]) for table in data}
+        elif not isinstance(unit, str):
+            raise WrongType.must_be("unit", "a column, or row", unit)
         noun = None if unit_name is None else read_unit_name(unit_name)
         self.declaration = Declaration(
-            name, unit, {name: table}, declared_columns, ledger_name, unit_name=noun,
+            name, ledger_unit, tables, declared_columns, ledger_name, unit_name=noun,
             publication=Publication(title, publisher, source, contact), lookups=read_lookups(lookups or {}, "lookups"),
         )  # fmt: skip
         if encoding is not None:
@@ -209,13 +226,14 @@ class Dataset:
         table, parsed = self._parse(texts)
         unit = declaration.unit_of(table)
         request_fields = dict(fields)
+        joined = joined_tables(declaration, table, parsed, self._data)
         parsed = add_quantiles(parsed, read_quantiles(request_fields.get("quantile") or ()))
         overrides = self._add_declared_values(request_fields, parsed)
         request_fields = {**declaration.publication.to_json(), **request_fields}
         request_fields |= {"unit": unit, "unit_name": declaration.unit_name}
         if request_fields.get("sizes") is None and (declaration.ledger is not None or self._book is not None):
             request_fields["relation"] = self.ledger.terms.relation
-        data, source = self._source(table)
+        data, source = self._source(table, joined)
         edition = request_fields.get("edition") or self._edition
         if self._edition and edition != self._edition:
             raise InvalidInput(f"this data is the edition {self._edition!r}.", f"Leave {arg('edition')} out.")
@@ -227,13 +245,17 @@ class Dataset:
         request_fields["edition"] = edition
         request = read_request(texts, **cast(RequestFields, request_fields))
         public = PublicTables(declaration, self._data)
-        plan = plan_request(request, cast(Data, data if source is None else source), parsed, self._declaring, public)
+        plan = plan_request(
+            request, cast(Data, data if source is None else source), parsed, self._declaring, public,
+            related_tables(declaration, joined, source),
+        )  # fmt: skip
         encoding = self._encoding(table, data)
         plan = replace(plan, encoding=encoding or UTF8)
         if self._edition:
             overrides = (f"data: {data}" if isinstance(data, str) else "data in memory", *overrides)
         place = data if isinstance(data, str) else None
-        return BoundPlan(plan, self, table, source, place, overrides, encoding, named_edition)
+        places = {} if place is None else {name: declaration.data_of(name) for name in joined}
+        return BoundPlan(plan, self, table, source, place, overrides, encoding, named_edition, places)
 
     def _sql(self, by: Sequence[str], where: str | None) -> str:
         names = [by] if isinstance(by, str) else read_list(by, "by", "columns")
@@ -307,14 +329,21 @@ class Dataset:
         data, source = self._source(table)
         return open_source(data) if source is None else source
 
-    def _source(self, table: str) -> tuple[object, Source | None]:
-        """Return the data, and its source if it exists, with the declared name of the table."""
+    def _source(self, table: str, joined: Sequence[str] = ()) -> tuple[object, Source | None]:
+        """Return the data, and its source if it exists, with the declared names of the table and those joined to it."""
+        if isinstance(self._memory, Mapping):
+            return self._memory, open_tables_in_memory(self._memory, self.declaration.dataset)
         if self._memory is not None:
             return self._memory, open_source(self._memory, self.declaration.dataset)
         data = self.declaration.data_of(table) if self._data is None else self._data
         address = read_address(data)
         if not address.may_be_opened:
             return data, None
+        if joined:
+            places = {name: self.declaration.data_of(name) for name in (table, *joined)}
+            return data, open_tables(
+                {name: (place, self._encoding(name, place)) for name, place in places.items()}
+            )  # fmt: skip
         return data, open_source(address, encoding=self._encoding(table, data)).call_table(table)
 
     def _encoding(self, table: str, data: object) -> str | None:
@@ -368,11 +397,13 @@ class BoundPlan(Result):
     def __init__(
         self, plan: Plan, dataset: Dataset, table: str, source: Source | None, data: str | None,
         overrides: tuple[str, ...], encoding: str | None = None, edition: str = "",
+        joined: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self.plan, self.dataset_object, self.overrides = plan, dataset, overrides
         self.table, self._opened, self._place = table, source, data
         #: Recorded answer of the last preview, until a release takes it.
         self._preview_answer: list[RecordedAnswer | None] = []
+        self._joined = dict(joined or {})
         self._encoding, self._edition = encoding, edition  # as the user named it; a file's name binds no file
 
     def __getattr__(self, name: str) -> Any:
@@ -441,6 +472,11 @@ class BoundPlan(Result):
         """Editions to bind to this file: the one that the user named, and the one of the recorded answer."""
         return () if self._place is None else tuple(dict.fromkeys((self._edition, self.plan.edition)))
 
+    @property
+    def _places(self) -> dict[str, str]:
+        """The address of each table that is read."""
+        return {self.table: str(self._place), **self._joined}
+
     def _is_unbound(self, book: Ledger) -> bool:
         """Return whether the user named an edition that the ledger binds to no file."""
         return bool(self._place and self._edition) and edition_file(book, self.table, self._edition) is None
@@ -450,13 +486,15 @@ class BoundPlan(Result):
         if self._is_unbound(book):
             self._recorded_answer(self.plan, book)  # refuses an answer that was recorded since, from an unknown file
         for edition in self._editions:
-            bind_edition(book, self.table, edition, str(self._place))
+            for table, place in self._places.items():
+                bind_edition(book, table, edition, place)
 
     def _checked_ledger(self) -> Ledger:
         """Return the ledger; refuse an edition that it binds to another file."""
         book = self.dataset_object.ledger
         for edition in self._editions:
-            refuse_other_file(book, self.table, edition, str(self._place))
+            for table, place in self._places.items():
+                refuse_other_file(book, table, edition, place)
         return book
 
     def _recorded_answer(self, plan: Plan, book: Ledger) -> RecordedAnswer | None:

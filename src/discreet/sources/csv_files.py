@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 from ..errors import UnreadableFile
 from ..system import private_file
 from .encodings import UNREADABLE, UTF8, copy_as_utf8, has_unreadable_utf8, open_text, refuse_other_marks
-from .engine import Files, allow_files
+from .engine import Files
 from .formats import refuse_other_separators
 from .sql import quoted, text_literal
 
 if TYPE_CHECKING:
-    import duckdb
+    pass
 
 
 class Csv(Files):
@@ -92,9 +92,8 @@ class Csv(Files):
     def may_be_unreadable(self) -> bool:
         return self._marked and self.encoding != "latin-1"
 
-    def _admit(self, engine: duckdb.DuckDBPyConnection) -> None:
-        copies = [] if self._copy is None else [self._copy[0]]
-        allow_files(engine, [*self.files, *copies])
+    def readable_files(self) -> Sequence[Path]:
+        return [*self.files, *([] if self._copy is None else [self._copy[0]])]
 
     def _first_record_of_zst(self) -> list[str] | None:
         """Return the heading of a file that Python's own library cannot unpack; it must be one line."""

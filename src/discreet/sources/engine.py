@@ -144,9 +144,17 @@ class Files(ABC):
         with open_engine(self._admit, ordered=ordered, watched=watched, memory=memory) as engine:
             yield engine
 
+    def readable_files(self) -> Sequence[Path]:
+        """Return the files that the engine opens by their names."""
+        return self.files
+
+    def attach(self, engine: duckdb.DuckDBPyConnection) -> None:
+        """Open what is not opened by the name of a file."""
+        return
+
     def _admit(self, engine: duckdb.DuckDBPyConnection) -> None:
         """Open the files, before everything outside is closed."""
-        allow_files(engine, self.files)
+        admit(engine, [self])
 
     def _schema_rows(self, sql: str, file: Path | None = None) -> list[tuple[Any, ...]]:
         """Return the answer to a question about the schema of one file or all; the engine's words are withheld."""
@@ -157,6 +165,14 @@ class Files(ABC):
             reason = _reason(problem)
         file = file or (self.files[0] if len(self.files) == 1 else None)
         raise UnreadableFile(f"cannot read {file.name if file else self.name}: {reason}")
+
+
+def admit(engine: duckdb.DuckDBPyConnection, several: Sequence[Files]) -> None:
+    """Open files of one kind or several, before everything outside is closed."""
+    for files in several:
+        files.attach(engine)
+    if paths := [path for files in several for path in files.readable_files()]:
+        allow_files(engine, paths)
 
 
 def allow_files(engine: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:

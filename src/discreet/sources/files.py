@@ -178,7 +178,10 @@ class _Database(Files):
 
     named_tables = True
 
-    def _admit(self, engine: duckdb.DuckDBPyConnection) -> None:
+    def readable_files(self) -> Sequence[Path]:
+        return ()
+
+    def attach(self, engine: duckdb.DuckDBPyConnection) -> None:
         engine.execute(f"ATTACH {text_literal(str(self.files[0]))} AS data (READ_ONLY, TYPE duckdb)")
 
     def _read_schemas(self) -> dict[str, Mapping[str, str]]:

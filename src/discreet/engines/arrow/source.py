@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,11 @@ from ...errors import InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
 from ...sources.engine import open_engine
 from ...sources.sql import quoted
-from ..base import Counting, DiscoveredGroups, Discovering, Snapshot, Source
-from ..duckdb.counting import count, discover
+from ..base import ROW, Counting, DiscoveredGroups, Discovering, Snapshot, Source
+from ..duckdb.counting import count, discover, public_tables
 from ..duckdb.dialect import DUCKDB, DuckDbDialect
 from ..duckdb.types import guarded_reading, kind_of, refuse_as_unit
+from ..relations.join import one_table
 from .tables import TableInMemory
 
 if TYPE_CHECKING:
@@ -103,10 +104,14 @@ class CountedTable(Source):
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
+        self.refuse_altered()
+        with open_engine() as engine:
+            yield _Copy(lambda table: self, engine)
+
+    def refuse_altered(self) -> None:
+        """Refuse a table whose columns are not those that were planned for."""
         if _judged(self._memory) != self._columns:
             raise SourceFailed(f"the columns of {self._dataset} were altered after it was planned for.", "Ask again.")
-        with open_engine() as engine:
-            yield _Copy(self, engine)
 
     def copy(self, engine: duckdb.DuckDBPyConnection, name: str, columns: Sequence[str], *, empty: bool) -> None:
         """Copy these columns into a table of an engine: all rows, or none of them."""
@@ -126,31 +131,110 @@ class CountedTable(Source):
             engine.unregister(rows)
 
 
-class _Copy(Snapshot):
-    """A connection with a copy of the counted columns, dropped when the connection is closed."""
+class TablesTogether(Source):
+    """Tables in memory of the same people, each by its name, copied into one engine.
 
-    def __init__(self, source: CountedTable, engine: duckdb.DuckDBPyConnection) -> None:
-        self._source = source
+    Parameters
+    ----------
+    dataset
+        The name that the ledger binds.
+    sources
+        The tables, by name.
+    """
+
+    has_own_name = False
+    joins_tables = True
+
+    def __init__(self, dataset: str, sources: Mapping[str, CountedTable]) -> None:
+        self._dataset = dataset
+        self._sources = dict(sources)
+
+    @property
+    def dataset(self) -> str:
+        return self._dataset
+
+    @property
+    def dialect(self) -> DuckDbDialect:
+        return DUCKDB
+
+    def tables(self) -> list[str]:
+        return list(self._sources)
+
+    def table_source(self, name: str) -> CountedTable:
+        """Return one table."""
+        return self._sources[self.spelled(name)]
+
+    def table(self, name: str) -> Mapping[str, str]:
+        return self.table_source(name).table(self.spelled(name))
+
+    def view(self, name: str) -> str | None:
+        self.spelled(name)
+        return None
+
+    def check_unit(self, table: str, column: str) -> None:
+        self.table_source(table).check_unit(table, column)
+
+    def check_column(self, table: str, column: str) -> None:
+        self.table_source(table).check_column(table, column)
+
+    def column_notes(self, table: str, columns: Sequence[str]) -> list[str]:
+        return self.table_source(table).column_notes(table, columns)
+
+    def check_whole(self) -> None:
+        """Do nothing: tables in memory are whole."""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        for source in self._sources.values():
+            source.refuse_altered()
+        with open_engine() as engine:
+            yield _Copy(self.table_source, engine)
+
+
+class _Copy(Snapshot):
+    """A connection with a copy of the counted columns of each table, dropped when the connection is closed."""
+
+    def __init__(self, source_of: Callable[[str], CountedTable], engine: duckdb.DuckDBPyConnection) -> None:
+        self._source_of = source_of
         self._engine = engine
+        #: The tables that were copied, by name -> the name of the copy.
+        self._copies: dict[str, str] = {}
 
     def prepare(self, countings: Sequence[Counting]) -> None:
-        columns = sorted({column for counting in countings for column in counting.columns})
-        self._source.copy(self._engine, "held", columns, empty=False)
+        columns: dict[str, set[str]] = {}
+        for counting in countings:
+            for table, unit in counting.units.items():
+                columns.setdefault(table, set()).update(counting.question.stored_of(table) | ({unit} - {ROW}))
+        for number, (table, names) in enumerate(columns.items()):
+            self._copies[table] = f"held{number}"
+            self._source_of(table).copy(self._engine, f"held{number}", sorted(names), empty=False)
+
+    def _kinds(self, counting: Counting) -> Mapping[str, str]:
+        return self._source_of(counting.question.table).table(counting.question.table)
+
+    def _rows_of(self, counting: Counting) -> tuple[Counting, str, Mapping[str, str]]:
+        return counting, self._copies[counting.question.table], self._kinds(counting)
 
     def rehearse(self, counting: Counting) -> None:
-        self._source.copy(self._engine, "rehearsed", counting.columns, empty=True)
-        kinds = self._source.table(counting.question.table)
+        names: list[str] = []
+
+        def no_rows(one: Counting) -> tuple[Counting, str, Mapping[str, str]]:
+            names.append(f"rehearsed{len(names)}")
+            self._source_of(one.question.table).copy(self._engine, names[-1], one.columns, empty=True)
+            return one, names[-1], self._kinds(one)
+
         if isinstance(counting, Discovering):
-            discover(self._engine, counting, "rehearsed", kinds)
+            discover(self._engine, *no_rows(counting))  # type: ignore[arg-type]
         else:
-            count(self._engine, counting, "rehearsed", kinds)
-        self._engine.execute("DROP TABLE rehearsed")
+            count(self._engine, *one_table(counting, no_rows, DUCKDB, public_tables(self._engine)))
+        for name in names:
+            self._engine.execute(f"DROP TABLE {name}")
 
     def count(self, counting: Counting) -> IntArray:
-        return count(self._engine, counting, "held", self._source.table(counting.question.table))
+        return count(self._engine, *one_table(counting, self._rows_of, DUCKDB, public_tables(self._engine)))
 
     def discover(self, counting: Discovering) -> DiscoveredGroups:
-        return discover(self._engine, counting, "held", self._source.table(counting.question.table))
+        return discover(self._engine, counting, self._copies[counting.question.table], self._kinds(counting))
 
     def unchanged(self) -> bool:
         return True  # a copy is

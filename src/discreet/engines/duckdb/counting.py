@@ -19,7 +19,7 @@ from ...exact.arrays import Array, IntArray
 from ...questions.bands import BAND
 from ...questions.domains import Values, has_rest, listed_values
 from ..banding import BandSql
-from ..base import ROW, Counting, DiscoveredGroups, Discovering
+from ..base import ROW, Contributing, Counting, DiscoveredGroups, Discovering
 from ..bounding import (
     WORD_BITS,
     Chosen,
@@ -32,7 +32,7 @@ from ..bounding import (
     number_sql,
 )
 from ..discovery import discovered_groups, groups_sql, merge
-from ..events import events_sql
+from ..events import add_cells, events_sql, histogram_sql
 from ..grouping import Declared, add_rows
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from ..relations.lookup import looked_up
@@ -62,10 +62,12 @@ def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kin
     kinds
         The kind of each column.
     """
-    table, kinds = looked_up(counting, table, kinds, DUCKDB, _maker(engine))
+    table, kinds = looked_up(counting, table, kinds, DUCKDB, public_tables(engine))
     rows = _declared_rows(engine, counting, table, kinds)
     if counting.unit == ROW:
         return _count_rows(engine, counting, rows)
+    if isinstance(counting, Contributing):
+        return _count_contributions(engine, counting, rows.numbered())
     if counting.max_rows is not None:
         return _count_events(engine, counting, rows.numbered())
     return _count_people(engine, counting, rows.numbered(), _way_to_choose(counting))
@@ -80,7 +82,7 @@ def discover(
     """
     import duckdb
 
-    declared = _maker(engine)
+    declared = public_tables(engine)
     table, kinds = looked_up(counting, table, kinds, DUCKDB, declared)
 
     def hashed(text: str) -> str:
@@ -104,7 +106,7 @@ def discover(
         passes *= 8
 
 
-def _maker(engine: duckdb.DuckDBPyConnection) -> Declared:
+def public_tables(engine: duckdb.DuckDBPyConnection) -> Declared:
     """Return a function that makes temporary tables of public values."""
 
     def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
@@ -280,7 +282,7 @@ def _count_people(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: s
         distinct = part if whole else f"SELECT DISTINCT * FROM ({part}) AS part"
         add_chosen(counts, counting, choose(engine, counting, distinct))
 
-    return _in_passes(counting, rows, add)
+    return _in_passes(_no_counts(counting), rows, add)
 
 
 def _count_events(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str) -> IntArray:
@@ -294,16 +296,31 @@ def _count_events(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: s
         cells = engine.execute(events_sql(counting, numbered, hashed, "VARCHAR")).fetchnumpy().values()
         add_rows(counts, counting, *(np.asarray(column, dtype=np.int64) for column in cells))
 
-    return _in_passes(counting, rows, add)
+    return _in_passes(_no_counts(counting), rows, add)
 
 
-def _in_passes(counting: Counting, rows: str, add: Callable[[IntArray, str, bool], None]) -> IntArray:
+def _count_contributions(engine: duckdb.DuckDBPyConnection, counting: Contributing, rows: str) -> IntArray:
+    """Count people by their groups or rows (``engines.events``)."""
+
+    def add(counts: IntArray, part: str, whole: bool) -> None:
+        numbered = f"SELECT unit, g AS v FROM ({part}) AS located"
+        cells = engine.execute(histogram_sql(counting, numbered)).fetchnumpy().values()
+        add_cells(counts, [np.asarray(column, dtype=np.int64) for column in cells])
+
+    return _in_passes(np.zeros((counting.top, 1), dtype=np.int64), rows, add)
+
+
+def _no_counts(counting: Counting) -> IntArray:
+    return np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
+
+
+def _in_passes(zeros: IntArray, rows: str, add: Callable[[IntArray, str, bool], None]) -> IntArray:
     """Return the counts that ``add`` adds up: of all people at once, or of a part of them at a time."""
     import duckdb
 
     passes = 1
     while True:
-        counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
+        counts = zeros.copy()
         try:
             for number in range(passes):
                 part = f"SELECT * FROM ({rows}) AS everyone WHERE hash(unit) % {passes} = {number}"

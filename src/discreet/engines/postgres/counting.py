@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ..base import ROW, Counting, DiscoveredGroups, Discovering
+from ..base import ROW, Contributing, Counting, DiscoveredGroups, Discovering
 from ..bounding import choose_in_sets, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
 from ..counted_cells import counts_of_cells
 from ..discovery import discovered_groups, groups_sql
-from ..events import events_sql
+from ..events import events_sql, histogram_sql
 from ..grouping import rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
+from ..relations.join import RowsOf, one_table
 from ..relations.lookup import looked_up
 from .dialect import PostgresDialect
 
@@ -53,8 +54,7 @@ class _Statement:
 def count(
     connection: Connection,
     counting: Counting,
-    table: str,
-    kinds: Mapping[str, str],
+    rows_of: RowsOf,
     dialect: PostgresDialect,
 ) -> IntArray:
     """Return the true counts, of shape (groups, counts). They go to the noise and nowhere else.
@@ -65,30 +65,31 @@ def count(
         A session of ``connection.connected``.
     counting
         The counts to make.
-    table
-        SQL that stands after FROM and has the columns of the counting under their own names.
-    kinds
-        The kind of each column in the dialect.
+    rows_of
+        What is read of one table: SQL that stands after FROM and has the columns of a counting under their own names,
+        and the kind of each column in the dialect.
     dialect
         The dialect of this server.
     """
-    sql, values = statement(counting, table, kinds, dialect)
+    sql, values = statement(counting, rows_of, dialect)
     cells = connection.execute(sql.encode(), values, binary=True).fetchall()
     return counts_of_cells(cells, counting, choose_in_sets)
 
 
-def statement(
-    counting: Counting, table: str, kinds: Mapping[str, str], dialect: PostgresDialect
-) -> tuple[str, Sequence[Any]]:
+def statement(counting: Counting, rows_of: RowsOf, dialect: PostgresDialect) -> tuple[str, Sequence[Any]]:
     """Return the one statement that counts, and the values of its parameters."""
     parts = _Statement()
+    counting, table, kinds = one_table(counting, rows_of, dialect, parts.declared)
     table, kinds = looked_up(counting, table, kinds, dialect, parts.declared)
     if counting.unit == ROW:
         sql = rows_by_group(counting, table, kinds, dialect, parts.declared)
     else:
         choose = _events if counting.max_rows is not None else _sets if fits_in_a_word(counting) else _ranked
         rows = rows_of_people(counting, table, kinds, dialect, parts.declared)
-        sql = choose(counting, rows, dialect, parts)
+        if isinstance(counting, Contributing):
+            sql = histogram_sql(counting, rows)
+        else:
+            sql = choose(counting, rows, dialect, parts)
     return sql, parts.values
 
 

@@ -33,6 +33,8 @@ class CountedDatabase(Source):
     meanwhile is not counted.
     """
 
+    joins_tables = True
+
     def __init__(self, address: Address, parameters: Mapping[str, Any]) -> None:
         self._address = address
         self._parameters = parameters
@@ -136,23 +138,29 @@ class _OneState(Snapshot):
     def rehearse(self, counting: Counting) -> None:
         relation = self._source.relation(counting.question.table)
         kinds, dialect = _kinds(relation), self._source.dialect
-        rows, nobody = relation.rows(counting.columns), relation.no_rows(counting.columns)
         self._connection.execute(b"SELECT md5('')")  # some servers are built without it
         if isinstance(counting, Discovering):
+            rows, nobody = relation.rows(counting.columns), relation.no_rows(counting.columns)
             self._explain(*discovering_statement(counting, rows, kinds, dialect))
             discover(self._connection, counting, nobody, kinds, dialect)
         else:
-            self._explain(*statement(counting, rows, kinds, dialect))
-            count(self._connection, counting, nobody, kinds, dialect)
+            self._explain(*statement(counting, self._rows_of, dialect))
+            count(self._connection, counting, self._no_rows_of, dialect)
+
+    def _rows_of(self, counting: Counting) -> tuple[Counting, str, Mapping[str, str]]:
+        relation = self._source.relation(counting.question.table)
+        return counting, relation.rows(counting.columns), _kinds(relation)
+
+    def _no_rows_of(self, counting: Counting) -> tuple[Counting, str, Mapping[str, str]]:
+        relation = self._source.relation(counting.question.table)
+        return counting, relation.no_rows(counting.columns), _kinds(relation)
 
     def _explain(self, sql: str, values: Sequence[object]) -> None:
         """Have a statement planned, which asks for permission too."""
         self._connection.execute(f"EXPLAIN (COSTS OFF) {sql}".encode(), values)
 
     def count(self, counting: Counting) -> IntArray:
-        relation = self._source.relation(counting.question.table)
-        rows = relation.rows(counting.columns)
-        return count(self._connection, counting, rows, _kinds(relation), self._source.dialect)
+        return count(self._connection, counting, self._rows_of, self._source.dialect)
 
     def discover(self, counting: Discovering) -> DiscoveredGroups:
         relation = self._source.relation(counting.question.table)

@@ -6,19 +6,20 @@ the smallest is kept. So one person with a million rows, or one group with most 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ..base import ROW, Counting, DiscoveredGroups, Discovering
+from ..base import ROW, Contributing, Counting, DiscoveredGroups, Discovering
 from ..bounding import Chosen, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
 from ..counted_cells import counts_of_cells
 from ..discovery import discovered_groups, groups_sql
-from ..events import events_sql
+from ..events import events_sql, histogram_sql
 from ..grouping import rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
+from ..relations.join import one_table
 from ..relations.lookup import looked_up
 from .dialect import SPARK
 from .plans import examine
@@ -30,33 +31,36 @@ if TYPE_CHECKING:
 _ROWS = "counted_rows"
 
 
-def count(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> IntArray:
+#: A function from a table's name to its rows, in a session of ``session.own_session``, and the kinds of its columns.
+Tables = Callable[[str], "tuple[DataFrame, Mapping[str, str]]"]
+
+
+def count(tables: Tables, counting: Counting) -> IntArray:
     """Return the true counts, of shape (groups, counts). They go to the noise and nowhere else.
 
     Parameters
     ----------
-    rows
-        The table, in a session of ``session.own_session``.
+    tables
+        The tables.
     counting
         The counts to make.
-    kinds
-        The kind of each column in the dialect.
     """
-    cells = [tuple(row) for row in query(rows, counting, kinds).collect()]  # NumPy reads tuples faster than rows
+    cells = [tuple(row) for row in query(tables, counting).collect()]  # NumPy reads tuples faster than rows
     return counts_of_cells(cells, counting, _numbers_of_bits)
 
 
-def discover(rows: DataFrame, counting: Discovering, kinds: Mapping[str, str]) -> DiscoveredGroups:
+def discover(tables: Tables, counting: Discovering) -> DiscoveredGroups:
     """Return the groups that are there and their true counts; the parameters are those of :func:`count`."""
-    cells = [tuple(row) for row in query(rows, counting, kinds).collect()]
+    cells = [tuple(row) for row in query(tables, counting).collect()]
     wide = 2 + len(counting.label_columns) + len(counting.conditions)
     columns = list(zip(*cells, strict=True)) if cells else [()] * wide
     return discovered_groups(counting, [np.array(column, dtype=object) for column in columns])
 
 
-def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> DataFrame:
+def query(tables: Tables, counting: Counting) -> DataFrame:
     """Return the one query that counts, or finds groups. It has been examined and not been run."""
-    session = rows.sparkSession
+    names = list(counting.units)
+    session = tables(names[0])[0].sparkSession
 
     def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
         types = ", ".join(f"{column} {'STRING' if column in texts else 'BIGINT'}" for column in columns)
@@ -64,8 +68,14 @@ def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> Data
         made.hint("broadcast").createOrReplaceTempView(name)
         return name
 
-    rows.createOrReplaceTempView(_ROWS)
-    table, kinds = looked_up(counting, _ROWS, kinds, SPARK, declared)
+    def rows_of(one: Counting) -> tuple[Counting, str, Mapping[str, str]]:
+        rows, kinds = tables(one.question.table)
+        view = f"{_ROWS}{names.index(one.question.table)}"
+        rows.createOrReplaceTempView(view)
+        return one, view, kinds
+
+    counting, table, kinds = one_table(counting, rows_of, SPARK, declared)
+    table, kinds = looked_up(counting, table, kinds, SPARK, declared)
     if isinstance(counting, Discovering):
         sql = groups_sql(counting, table, kinds, SPARK, declared, lambda text: SPARK.bounding_hash(text, counting.key))
     elif counting.unit == ROW:
@@ -73,7 +83,7 @@ def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> Data
     else:
         people = rows_of_people(counting, table, kinds, SPARK, declared)
         choose = _events if counting.max_rows is not None else _sets if fits_in_a_word(counting) else _ranked
-        sql = choose(counting, people)
+        sql = histogram_sql(counting, people) if isinstance(counting, Contributing) else choose(counting, people)
     made = session.sql(sql)
     examine(made)
     return made

@@ -188,28 +188,30 @@ class _ListedSnapshot(Snapshot):
         self._files = files
 
     def rehearse(self, counting: Counting) -> None:
-        relation = self._source.relation(counting.question.table)
-        query(self._rows(counting), counting, relation.kinds)  # planned and examined, and not run
-        rows = empty(self._source.session, relation.schema)
+        query(self._rows, counting)  # planned and examined, and not run
         if isinstance(counting, Discovering):
-            discover(rows, counting, relation.kinds)
+            discover(self._no_rows, counting)
         else:
-            count(rows, counting, relation.kinds)
+            count(self._no_rows, counting)
 
     def count(self, counting: Counting) -> IntArray:
-        return count(self._rows(counting), counting, self._source.relation(counting.question.table).kinds)
+        return count(self._rows, counting)
 
     def discover(self, counting: Discovering) -> DiscoveredGroups:
-        return discover(self._rows(counting), counting, self._source.relation(counting.question.table).kinds)
+        return discover(self._rows, counting)
 
     def unchanged(self) -> bool:
         return self._source.relist() == self._files
 
-    def _rows(self, counting: Counting) -> DataFrame:
-        name = self._source.spelled(counting.question.table)
+    def _rows(self, table: str) -> tuple[DataFrame, Mapping[str, str]]:
+        name = self._source.spelled(table)
         relation = self._source.relation(name)
         assert relation.files is not None
-        return relation.files.rows(self._source.session, relation.schema, self._files[name])
+        return relation.files.rows(self._source.session, relation.schema, self._files[name]), relation.kinds
+
+    def _no_rows(self, table: str) -> tuple[DataFrame, Mapping[str, str]]:
+        relation = self._source.relation(table)
+        return empty(self._source.session, relation.schema), relation.kinds
 
 
 @contextmanager

@@ -6,10 +6,11 @@ data set says it (:mod:`~.lookups`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...report import Json
 from ..conditions import bare, only, piece, refusal
 from ..expressions import name_text
 
@@ -54,6 +55,45 @@ class Join:
         left = f"{name_text(last_name(self.other))}.{name_text(self.column)}"
         right = f"{name_text(last_name(self.table))}.{name_text(self.key)}"
         return f"{'LEFT ' if self.outer else ''}JOIN {table} ON {left} = {right}"
+
+
+@dataclass(frozen=True)
+class RelatedTable:
+    """A declared table of the same people.
+
+    Attributes
+    ----------
+    name
+        Its name, as it is declared.
+    unit
+        Its column that names people, as the table spells it.
+    kinds
+        Its columns, and the kind of each.
+    """
+
+    name: str
+    unit: str
+    kinds: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class JoinedTable:
+    """A table of the same people that a question joins, on the columns that name them.
+
+    Attributes
+    ----------
+    join
+        The join.
+    columns
+        The columns of the table that the question uses.
+    """
+
+    join: Join
+    columns: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Json]:
+        """Return what a request states about the table: its unit, and its columns in use."""
+        return {"unit": self.join.key, "columns": list(self.columns)}
 
 
 def table_text(table: str, qualified: bool) -> str:

@@ -22,7 +22,7 @@ from ...ledger.budget import Cost
 from ...questions.groups import Groups
 from ...questions.joins.lookups import Lookup
 from ...questions.question import QuantileRequest, read_question
-from ...questions.resolve.bind import refuse_looked_up_unit, with_lookups
+from ...questions.resolve.bind import refuse_looked_up_unit, with_bound_joins
 from ...report import Json, Report, Result, stamped
 from ...sources.encodings import ENCODINGS, UTF8
 from ...unit import read_unit_name
@@ -202,7 +202,7 @@ class Plan(Result):
         about = [*self.lead.bound_sentences(self.protection, groups, len(self.tables))]
         about += dict.fromkeys(one for table in self.tables for one in table.group_sentences(self.protection))
         about += dict.fromkeys(one for table in self.tables for one in table.total_sentences(self.protection))
-        about += dict.fromkeys(one for table in self.tables for one in table.lookup_sentences())
+        about += dict.fromkeys(one for table in self.tables for one in table.join_sentences(self.protection))
         return (*about, self.sensitivity_text, *odds)
 
     @cached_property
@@ -315,10 +315,12 @@ def _plan_from_request(request: Request) -> Plan:
             raise InvalidInput(
                 "a question of this request is not written in its normal form; it was changed.", argument="request"
             )
-        question = with_lookups(question, entry.get("lookups", {}))
+        question = with_bound_joins(question, entry.get("lookups", {}), entry.get("joined", {}), protection.unit)
         refuse_looked_up_unit(question, protection.unit)
         groups = Groups.from_json(entry["groups"])
         tables.append(table_from_json(entry, question, groups, protection))
+        if tables[-1].stands_alone and question.tables:
+            raise InvalidInput("groups are not discovered in joined tables.", argument="request")
         if tables[-1].stands_alone and len(request["tables"]) > 1:
             raise InvalidInput("groups are discovered by one question at a time.", argument="request")
     if sum(table.share for table in tables) != 1:

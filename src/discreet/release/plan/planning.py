@@ -15,6 +15,7 @@ from ...engines.sources import Data, Source, open_source
 from ...errors import InvalidInput, InWords, arg
 from ...exact.rationals import text_up
 from ...ledger.budget import Cost, read_name
+from ...questions.joins.clauses import RelatedTable
 from ...questions.joins.lookups import PublicTable
 from ...questions.question import Question, find_column, read_question
 from ...questions.readings import reading_notes
@@ -23,7 +24,7 @@ from ...questions.resolve.views import expand_view, read_view
 from ...unit import Unit
 from ..protection import Protection
 from ..tables.discovery import refuse_misfits
-from ..tables.draft import Draft
+from ..tables.draft import Draft, joined_kinds
 from ..tables.kinds import draft_of
 from ..tables.table import TablePlan
 from .banding import banded_notes, declare_bands
@@ -77,6 +78,7 @@ def plan_request(
     questions: Sequence[Question] = (),
     declaring: Callable[[str], str] | None = None,
     public: Mapping[str, PublicTable] | None = None,
+    related: Mapping[str, RelatedTable] | None = None,
 ) -> Plan:
     """Plan a request for this data.
 
@@ -90,6 +92,8 @@ def plan_request(
         The advice on how to declare a column that is not declared; by default ``domain=``.
     public
         The declared look-ups, by name.
+    related
+        The declared tables of the same people that the questions join, by name; all of them are in ``data``.
     """
     refuse_misfits(request)
     source = _existing_source(data, request.dataset)
@@ -98,7 +102,7 @@ def plan_request(
     request = request_for_quantiles(request, parsed)
     drafts = [draft_of(request, question) for question in parsed]
     for draft in drafts:
-        draft.look_up(public or {}, source)
+        draft.bind_joins(public or {}, related or {}, source)
         if source is not None:
             draft.bind(source)
     for draft in drafts:
@@ -176,9 +180,12 @@ def _notes(
         notes += banded_notes(draft)
     refuse_unmatchable_values(drafts)
     bases = [draft.base for draft in drafts]
-    kinds = [{**source.table(base.table), **base.looked_up} for base in bases]
+    kinds = [{**source.table(base.table), **base.looked_up, **joined_kinds(base, source)} for base in bases]
     notes += [note for base, each in zip(bases, kinds, strict=True) for note in reading_notes(base, each)]
-    return notes + [note for base in bases for note in source.column_notes(base.table, sorted(base.stored_columns))]
+    for base in bases:
+        for table in (base.table, *(one.join.table for one in base.tables)):
+            notes += source.column_notes(table, sorted(base.stored_of(table)))
+    return notes
 
 
 #: The delta above which a plan warns: a mechanism may reveal everything with this probability.
@@ -256,6 +263,16 @@ def _expand(drafts: Sequence[Draft], unit: str, source: Source | None) -> str:
     return units[0]
 
 
+def _check_joins(question: Question, unit: str, source: Source) -> None:
+    """Refuse joined tables that cannot be counted, or whose units could be compared otherwise than by their texts."""
+    units = {one.join.table: one.join.key for one in question.tables}
+    source.check_join({question.table: unit, **units})
+    for table, column in units.items():
+        for name in sorted(question.stored_of(table)):
+            source.check_column(table, name)
+        source.check_unit(table, column)
+
+
 def _base(question: Question, unit: str, source: Source) -> tuple[Question, str]:
     column = unit if unit == ROW else find_column(unit, source.table(question.table))
     for _ in range(_MAX_VIEW_DEPTH):
@@ -265,6 +282,8 @@ def _base(question: Question, unit: str, source: Source) -> tuple[Question, str]
                 source.check_column(question.table, name)
             if column != ROW:
                 source.check_unit(question.table, column)
+            if question.tables:
+                _check_joins(question, column, source)
             return question, column
         view = read_view(definition)
         columns = source.table(view.table)

@@ -302,6 +302,10 @@ class DiscoveredDraft(Draft):
     def inspect_columns(self, source: Source | None) -> None:
         if any(self.original.bands):
             raise InvalidInput("bands are declared, and cannot be discovered.", "Group by the column itself.")
+        if self.question.tables:
+            raise InvalidInput(
+                "groups are not discovered in joined tables.", f"Declare them, or leave {arg('discover')} out."
+            )
         self.discovery = read_discovery(self.request, self.question, self.base, source)
 
     # ---------------------------------------------------------------- groups

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from ...engines.base import Counting
+from ...engines.base import ROW, Counting
 from ...exact.arrays import IntArray
 from ...questions.bands import DeclaredBands
 from ...questions.groups import TOTAL, Groups
+from ...questions.joins.clauses import RelatedTable
 from ...questions.joins.lookups import PublicTable
-from ...questions.question import Question
-from ...questions.resolve.bind import look_up
+from ...questions.question import Question, find_column
+from ...questions.resolve.bind import bind_joins
 from ..noise.cells import CellNoise
 from ..protection import NO_CHANGE, Change, Protection
 from .table import TablePlan
@@ -21,6 +22,11 @@ from .table import TablePlan
 if TYPE_CHECKING:
     from ...engines.sources import Source
     from ..plan.request import ReleaseRequest
+
+
+def joined_kinds(question: Question, source: Source) -> dict[str, str]:
+    """Return the columns of joined tables that a question uses, and the kind of each."""
+    return {column: source.table(table)[column] for column, table in question.joined_columns.items()}
 
 
 class CellRequest(Protocol):
@@ -81,10 +87,13 @@ class Draft:
     def __post_init__(self) -> None:
         self.question = self.base = self.original.plain
 
-    def look_up(self, public: Mapping[str, PublicTable], source: Source | None) -> None:
-        """Bind the joins of the question to the declared look-ups."""
+    def bind_joins(
+        self, public: Mapping[str, PublicTable], related: Mapping[str, RelatedTable], source: Source | None
+    ) -> None:
+        """Bind the joins of the question to the declared look-ups and tables of the same people."""
         kinds = {} if source is None else source.table(self.question.table)
-        self.question = self.base = look_up(self.question, public, kinds)
+        unit = self.request.unit if not kinds or self.request.unit == ROW else find_column(self.request.unit, kinds)
+        self.question = self.base = bind_joins(self.question, public, kinds, related, unit)
         if source is None:
             self.stored = self.question.looked_up
 
@@ -92,7 +101,7 @@ class Draft:
         """Bind the question to the columns of its table or view."""
         stored = source.table(self.question.table)
         self.question = self.base = self.question.bind(stored, source.spelled(self.question.table))
-        self.stored = {**stored, **self.question.looked_up}
+        self.stored = {**stored, **self.question.looked_up, **joined_kinds(self.question, source)}
 
     def refuse_misfits(self) -> None:
         """Refuse options of the request that this kind of table does not have."""

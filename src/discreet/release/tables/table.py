@@ -183,7 +183,13 @@ class TablePlan(ABC):
             "share": str(self.share),
             "suppress_below": self.suppress_below,
             **self._lookups_json(),
+            **self._joined_json(),
         }
+
+    def _joined_json(self) -> dict[str, Json]:
+        """Return the joined tables of the same people by name, for a request; nothing without any."""
+        tables: dict[str, Json] = {one.join.table: one.to_json() for one in self.question.tables}
+        return {"joined": {name: tables[name] for name in sorted(tables)}} if tables else {}
 
     def _lookups_json(self) -> dict[str, Json]:
         """Return the look-ups in public files by name, for a request; nothing without any."""
@@ -260,9 +266,15 @@ class TablePlan(ABC):
         """Return sentences on the meaning of a group."""
         return ()
 
-    def lookup_sentences(self) -> list[str]:
-        """Return sentences on the columns that come from public files."""
+    def join_sentences(self, protection: Protection) -> list[str]:
+        """Return sentences on joined tables, and on the columns that come from public files."""
         sentences = []
+        if self.question.tables:
+            names = [self.question.table, *(one.join.table for one in self.question.tables)]
+            sentences.append(
+                f"{listed(names, 'and')} are joined on the columns that name {protection.who.several}; the guarantee "
+                f"covers all rows of {protection.who.a} in all of them."
+            )
         for one in self.question.lookups:
             if one.join is not None and one.columns:
                 names = [column.name for column in one.columns]

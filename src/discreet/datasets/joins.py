@@ -1,0 +1,44 @@
+"""The tables of the same people that questions join, as a declaration has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..engines.base import ROW, Source
+from ..errors import InvalidInput
+from ..questions.joins.clauses import RelatedTable
+from ..questions.question import Question, find_column
+from ..sources.encodings import UTF8
+from .declaration import Declaration
+
+
+def joined_tables(
+    declaration: Declaration, table: str, questions: Sequence[Question], other_data: str | None
+) -> list[str]:
+    """Return the declared tables of people that the questions join, in the order of the declaration."""
+    names = {join.table.casefold() for question in questions for join in question.joins}
+    joined = [name for name in declaration.tables if name.casefold() in names and name != table]
+    if joined and other_data is not None:
+        raise InvalidInput(
+            "other data takes the place of one table, and this question joins several.",
+            "Declare the other tables in a dataset file of their own.",
+            argument="data",
+        )
+    for name in joined:
+        if (declaration.tables[name].encoding or UTF8) != (declaration.tables[table].encoding or UTF8):
+            raise InvalidInput(
+                f"{table} and {name} are in different encodings.", "Save both in UTF-8.", argument="encoding"
+            )
+    return joined
+
+
+def related_tables(declaration: Declaration, joined: Sequence[str], source: Source | None) -> dict[str, RelatedTable]:
+    """Return the joined tables, with their units and columns."""
+    related = {}
+    for name in joined:
+        kinds = {} if source is None else source.table(source.spelled(name))
+        unit = declaration.unit_of(name)
+        spelled = find_column(unit, kinds) if kinds and unit != ROW else unit
+        spelling = name if source is None else source.spelled(name)
+        related[spelling] = RelatedTable(spelling, spelled, kinds)
+    return related

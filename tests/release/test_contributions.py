@@ -1,0 +1,171 @@
+"""The private histogram of contributions: paid once, exact in law, and never a silent look at the data."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet.engines.base import Contributing
+from discreet.engines.reference import count_rows
+from discreet.errors import InvalidInput, SourceFailed
+from discreet.exact.rationals import exp_bounds
+from discreet.release import contributions as module
+from discreet.release.contributions import Contributions, _Histogram, _planned
+from discreet.release.plan.request import read_request
+from discreet.unit import Unit
+from support.command_line import run
+from support.refusals import refused
+
+SQL = "SELECT site, COUNT(*) FROM visits GROUP BY site"
+ASK: dict = {"unit": "person", "domain": {"site": (1, 2, 3)}, "epsilon": 1}
+ROWS = [("ann", 1)] * 4 + [("ann", 2), ("bob", 1), ("eve", 3), ("eve", 3), ("eve", 1), ("zoe", 9)]
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> Path:
+    file = tmp_path / "visits.csv"
+    file.write_text("person,site\n" + "".join(f"{p},{s}\n" for p, s in ROWS), encoding="utf-8")
+    return file
+
+
+def ledger(folder: Path, epsilon: int = 1_000, **more) -> dc.Ledger:
+    return dc.Ledger.create(folder / "visits.ledger", dataset="visits", unit="person", epsilon=epsilon, **more)
+
+
+def planned(of: str = "groups", top: int = 10, **more) -> _Histogram:
+    return _planned(read_request(SQL, **{**ASK, "max_groups": 1, **more}), "visits", of, top)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("of", "expected"), [("groups", [1, 2, 0]), ("rows", [1, 1, 0, 1])])
+def test_everybody_is_counted_once(of: str, expected: list[int], visits: Path, tmp_path: Path) -> None:
+    """At a huge epsilon the noise is zero. Zoe has no row in a declared group."""
+    histogram = dc.contributions(SQL, data=visits, ledger=ledger(tmp_path), of=of, top=4, **{**ASK, "epsilon": 500})
+    assert list(histogram.counts) == expected
+
+
+def test_the_ledger_pays_once_and_records_the_answer(visits: Path, tmp_path: Path) -> None:
+    book = ledger(tmp_path, 2)
+    first = dc.contributions(SQL, data=visits, ledger=book, **ASK)
+    again = dc.contributions(SQL, data=visits, ledger=book, **ASK)
+    assert first.fresh and not again.fresh and first.counts == again.counts and book.left().epsilon == 1
+    assert dc.contributions(SQL, data=visits, ledger=book, of="rows", **ASK).fresh and book.left().epsilon == 0
+    with pytest.raises(dc.errors.BudgetExceeded):
+        dc.contributions(SQL, data=visits, ledger=book, of="rows", top=4, **ASK)
+    (entry, _) = book.entries()
+    assert entry.request["format"] == module.FORMAT and json.dumps(entry.request).count("site")
+    assert book.verify().passed and "SELECT site" in book.statement().describe()
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "substitution"])
+@pytest.mark.parametrize("of", ["groups", "rows"])
+def test_no_outcome_of_small_tables_exceeds_the_claim(of: str, relation: str) -> None:
+    """All people with up to three rows in two groups, joined, left or replaced: the exact ratio of the noise."""
+    histogram = planned(of, 3, relation=relation, domain={"site": (1, 2, 3)})
+    ratio = histogram.noise.shift_law.ratio  # type: ignore[union-attr]
+    people = [rows for many in range(4) for rows in combinations_with_replacement((1, 2, 3), many)]
+
+    def counts(own: tuple[int, ...]) -> np.ndarray:
+        rows = [{"person": "eve", "site": 1}, *({"person": "zoe", "site": site} for site in own)]
+        return count_rows(rows, histogram.counting())
+
+    others = people if relation == "substitution" else [()]
+    moved = {int(np.abs(counts(one) - counts(other)).sum()) for one, other in product(people, others)}
+    bound = exp_bounds(histogram.cost.epsilon)[1]
+    assert max(moved) == (2 if relation == "substitution" else 1)
+    assert Fraction(99, 100) * bound < ratio ** -max(moved) <= bound
+
+
+def test_a_histogram_that_is_priced_for_one_move_of_two_is_caught(monkeypatch) -> None:
+    monkeypatch.setattr(module, "RELATIONS", {"substitution": module.RELATIONS["add-remove"]})
+    histogram = planned(relation="substitution")
+    ratio = histogram.noise.shift_law.ratio  # type: ignore[union-attr]
+    assert ratio**-2 > 2 * exp_bounds(histogram.cost.epsilon)[1]
+
+
+def made(counts: tuple[int, ...], of: str = "groups", leave_out: str = "1/20") -> Contributions:
+    zeros = (0,) * len(counts)
+    cost = planned().cost
+    return Contributions(
+        of, counts, zeros, counts, Fraction(leave_out), SQL, Unit("person"), Fraction(19, 20), cost, True
+    )
+
+
+def test_the_suggestion_is_the_least_bound_that_leaves_out_few() -> None:
+    assert made((90, 6, 4)).suggestion == 2 and made((90, 6, 4)).share_above(2) == Fraction(1, 25)
+    assert made((96, 2, 2)).suggestion == 1 and made((50, 20, 30)).suggestion is None
+    assert made((50, 20, 30), leave_out="3/10").suggestion == 2
+    assert made((100, -3, -2)).suggestion == 1 and made((-5, 2, 1)).suggestion is None  # noise can be negative
+    assert "max_rows" in made((90, 6, 4), "rows").sentence and "max_groups" in made((90, 6, 4)).sentence
+    assert "top" in made((50, 20, 30)).sentence and "or more" in made((1, 2, 3)).describe()
+
+
+REFUSED = {
+    "row": (SQL, {"unit": "row"}, "unit"),
+    "no epsilon": (SQL, {"epsilon": None}, "epsilon"),
+    "conditions": ("SELECT site, COUNT_IF(site = 1) AS a FROM visits GROUP BY site", {}, "questions"),
+    "two counts": ("SELECT site, COUNT(*), COUNT_IF(site = 1) AS a FROM visits GROUP BY site", {}, "questions"),
+    "totals": ("SELECT site, COUNT(*) FROM visits GROUP BY ROLLUP (site)", {}, "questions"),
+    "one group": ("SELECT COUNT(*) FROM visits", {"domain": None}, "of"),
+    "of": (SQL, {"of": "people"}, "of"),
+    "top": (SQL, {"top": 1}, "top"),
+    "high top": (SQL, {"top": 1_001}, "top"),
+    "leave out": (SQL, {"leave_out": 1}, "leave_out"),
+    "max_groups": (SQL, {"max_groups": 2}, "max_groups"),
+    "max_rows": (SQL, {"max_rows": 2}, "max_rows"),
+    "discover": (SQL, {"discover": "site"}, "discover"),
+    "no ledger": (SQL, {"ledger": None}, "ledger"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_histogram_is_refused_before_anything_is_spent(name: str, visits: Path, tmp_path: Path) -> None:
+    sql, options, argument = REFUSED[name]
+    book = ledger(tmp_path)
+    with refused(InvalidInput, argument):
+        dc.contributions(sql, data=visits, **{"ledger": book, **ASK, **options})
+    assert book.left().epsilon == 1_000
+
+
+def test_a_ledger_of_others_does_not_pay(visits: Path, tmp_path: Path) -> None:
+    book = ledger(tmp_path, relation="substitution")
+    with pytest.raises(InvalidInput):
+        dc.contributions(SQL, data=visits, ledger=book, **ASK)
+    assert dc.contributions(SQL, data=visits, ledger=book, relation="substitution", **ASK).cost.epsilon == 1
+
+
+def test_a_failure_while_counting_withholds_its_cause(visits: Path, tmp_path: Path, monkeypatch) -> None:
+    """The budget that was reserved stays spent, and neither the message nor a frame has a row or a count."""
+    book = ledger(tmp_path)
+
+    def fails(self, counts, bits):
+        if np.any(counts):
+            raise ValueError("ann has 4711 rows")
+        return counts
+
+    monkeypatch.setattr("discreet.release.noise.cells.CellNoise.draw", fails)
+    with pytest.raises(SourceFailed) as caught:
+        dc.contributions(SQL, data=visits, ledger=book, **ASK)
+    assert "4711" not in str(caught.value) and caught.value.__context__ is None and caught.value.__cause__ is None
+    assert not any("counts" in frame.frame.f_locals for frame in caught.traceback if "release" in str(frame.path))
+    assert book.left().epsilon == 999
+
+
+def test_the_verb_prints_what_python_returns(visits: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    book = ledger(tmp_path)
+    options = ["--data", "visits.csv", "--unit", "person", "--domain", "site=1..3", "--epsilon", "1", "--ledger"]
+    shown = run("contributions", SQL, *options, "visits.ledger", "--json")
+    python = dc.contributions(SQL, data=visits, ledger=book, **{**ASK, "epsilon": 1})
+    assert json.loads(shown.stdout) | {"fresh": False} == python.to_json() and not python.fresh
+
+
+def test_the_counting_reads_everybody_and_bounds_nobody() -> None:
+    counting = planned("rows", 5).counting()
+    assert isinstance(counting, Contributing) and (counting.of, counting.top, counting.max_rows) == ("rows", 5, None)
+    assert planned("groups", 10).top == 3  # nobody is in more groups than there are
