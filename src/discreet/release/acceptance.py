@@ -84,7 +84,7 @@ class Acceptance(Result):
     def report(self) -> Report:
         """Report each criterion with its outcome."""
         pairs = tuple(("met" if one.holds else "NOT MET", f"{one.name}: {one.sentence}") for one in self.results)
-        return Report("", sections=(Section(parts=(Terms(pairs),)),))
+        return Report("", sections=(Section("Acceptance criteria", (Terms(pairs),)),))
 
 
 def accept_plan(plan: Plan, accept: Accept | None) -> None:
