@@ -180,8 +180,8 @@ class ReleaseForm:
         if "max_groups" not in irrelevant and not dict(self.options)["max_groups"]:
             raise IncompleteForm(
                 f"say in how many groups one {self.unit_word} is counted.",
-                f"With {arg('max_groups', 1)}, a {self.unit_word} with rows in several groups is counted in one of them "
-                "only; more groups need more noise.",
+                f"With {arg('max_groups', 1)}, a {self.unit_word} with rows in several groups is counted in one of "
+                "them only; more groups need more noise.",
                 argument="max_groups",
             )
         for name, value in self.options:
