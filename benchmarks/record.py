@@ -195,7 +195,7 @@ def _section(name: str, room: RoomRecord) -> Iterator[str]:
     yield f"{_text(_summary(name))}\n"
     took = "Measured only in part" if room.seconds is None else f"Took {room.seconds:,.0f} s"
     yield f"{took}, on {room.date}.{f' It ended early: {_text(room.error)}.' if room.error else ''}\n"
-    yield "| what | ours | beside | ratio | target |\n| --- | --- | --- | ---: | ---: |"
+    yield "| what | ours | compared with | ratio | target |\n| --- | --- | --- | ---: | ---: |"
     for line in room.lines:
         target = "" if line.target == NO_TARGET else _text(line.target)
         mark = "" if line.holds else " **missed**"

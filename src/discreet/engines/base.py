@@ -156,7 +156,7 @@ class Contributing(Counting):
     of
         ``"groups"``: the number of groups where a person has rows. ``"rows"``: their largest number of rows in a group.
     top
-        Number of cells: 1, 2, ... and the last for so many or more.
+        Number of cells: 1, 2, ... and the last for that number or more.
     """
 
     of: str = field(default="groups", kw_only=True)

@@ -6,7 +6,7 @@ people is added; the groups are chosen among all that the person has, however ma
 **How many groups, or rows, people have** (:class:`~.base.Contributing`). Rows vanish as in ``base``: without a unit,
 outside WHERE, outside the declared groups, in a structural zero. Each person who is left is in exactly one cell: by the
 number of groups where they have rows, or by the largest number of rows they have in any one group. The last cell is
-open: it has everybody with so many or more. Nothing is bounded or chosen, since one person is in one cell whatever
+open: it has everybody with that number or more. Nothing is bounded or chosen, since one person is in one cell whatever
 their rows are.
 """
 

@@ -62,7 +62,7 @@ class Contributions(Result):
     of
         "groups" or "rows".
     counts
-        The noisy number of people with 1, 2, ... of them; the last with so many or more. Unbiased, so some may be
+        The noisy number of people with 1, 2, ... of them; the last with that number or more. Unbiased, so some may be
         negative.
     low, high
         An interval of each true number of people, at the coverage ``level``.
@@ -245,7 +245,7 @@ def contributions(
     of
         ``"groups"``: in how many groups a person has rows. ``"rows"``: their largest number of rows in any group.
     top
-        Number of cells: 1, 2, ..., and the last for so many or more.
+        Number of cells: 1, 2, ..., and the last for that number or more.
     leave_out
         The share of people that the suggested bound may affect.
     fields

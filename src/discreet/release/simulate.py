@@ -68,8 +68,8 @@ class SimulatedRelease(Result):
 
     def quantiles(self, table: int = 0) -> list[dict[str, Json]]:
         """Return a mapping for each quantile that the plan asks for."""
-        found = self._quantile_table(table)
-        return [] if found is None else found.rows()
+        quantiles = self._quantile_table(table)
+        return [] if quantiles is None else quantiles.rows()
 
     def _quantile_table(self, table: int) -> QuantileTable | None:
         requests = self.plan.quantiles_of(table)
@@ -81,8 +81,8 @@ class SimulatedRelease(Result):
         for number, table in enumerate(self.tables):
             question = question_in_words(self.plan, table.plan)
             sections.append(Section(table.title if len(self.tables) > 1 else "", (Prose(question),)))
-            found = self._quantile_table(number)
-            sections += table_sections(table, found, min(most, MAX_DRAWN_CELLS), "Simulated counts.")
+            quantiles = self._quantile_table(number)
+            sections += table_sections(table, quantiles, min(most, MAX_DRAWN_CELLS), "Simulated counts.")
         return Report(
             self.title,
             kind=f"{WATERMARK}: not from the data",

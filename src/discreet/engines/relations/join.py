@@ -332,9 +332,9 @@ def _of_joined_rows(split: _Split, parts: Sequence[_TablePart], countings: Seque
         cells = None
         if counting.groups.cells is not None or not in_order:
             codes = counting.groups.codes()
-            cells = np.stack([_numbers(codes[:, part.places], own) for _, part, own in grouped], axis=1)
+            cells = np.stack([_numbers(codes[:, part.places], part_groups) for _, part, part_groups in grouped], axis=1)
         groups = Groups(
-            by, ("integer",) * len(by), tuple(range(own.size) for _, _, own in grouped), cells, counting.groups.zeros
+            by, ("integer",) * len(by), tuple(range(one.size) for _, _, one in grouped), cells, counting.groups.zeros
         )
     question = Question(counting.question.table, split.where, by, split.aggregates)
     return _JoinedCounting(

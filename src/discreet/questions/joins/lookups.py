@@ -98,20 +98,20 @@ class PublicTable:
             one: [None if value == "" else value for value in values]
             for one, values in zip(heading, columns, strict=True)
         }
-        found = _find(key, heading)
-        if found is None:
+        key_column = _find(key, heading)
+        if key_column is None:
             near = nearest(key, heading)
             raise _refused(
                 name,
                 f"has no column {key!r}",
                 f"{f'Did you mean {near!r}? ' if near else ''}It has {', '.join(heading)}.",
             )
-        if None in table[found]:
-            number = table[found].index(None) + 1
+        if None in table[key_column]:
+            number = table[key_column].index(None) + 1
             raise _refused(
-                name, f"has no key in row {number}", f"Give every row a value of {found}, or remove the row."
+                name, f"has no key in row {number}", f"Give every row a value of {key_column}, or remove the row."
             )
-        return cls(name, found, table, content)
+        return cls(name, key_column, table, content)
 
     @property
     def digest(self) -> str:
@@ -120,8 +120,8 @@ class PublicTable:
 
     def find(self, column: str) -> str | None:
         """Return the column of that name, ignoring case, unless it is the key; None if there is none."""
-        found = _find(column, self.columns)
-        return None if found == self.key else found
+        name = _find(column, self.columns)
+        return None if name == self.key else name
 
     def keys(self, kind: str | None) -> tuple[str, list[int | str]]:
         """Return how a column of this kind is read to be looked up, and the keys so read; each is unique.
