@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Unpack, cast
@@ -16,12 +16,13 @@ from ..datasets.joins import joined_tables, related_tables
 from ..datasets.lookups import PublicTables
 from ..datasets.publication import Publication
 from ..engines.sources import Data, Source, open_source, open_tables, open_tables_in_memory
-from ..errors import InvalidInput, InWords, WrongType, arg, call, named
+from ..errors import DiscreetError, InvalidInput, InWords, WrongType, arg, call, named
 from ..ledger.budget import Cost, amount_text
 from ..ledger.ledger import Ledger, RecordedAnswer
 from ..lists import read_list
 from ..questions.domains import split_domain
 from ..questions.question import Question, read_question, table_of_question
+from ..questions.readings import undeclared_notes
 from ..questions.select import read_where
 from ..report import Json, Report, Result
 from ..sources.encodings import UTF8, read_encoding
@@ -150,7 +151,8 @@ class Dataset:
         return dataset
 
     def __repr__(self) -> str:
-        return f"<Dataset {self.declaration.dataset!r} of {self.declaration.name}>"
+        place = "" if self.declaration.path is None else f" of {self.declaration.name}"
+        return f"<Dataset {self.declaration.dataset!r}{place}>"
 
     def with_data(self, data: Data, *, edition: str) -> Dataset:
         """Return the data set with other data: the same people at another time, which ``edition`` names."""
@@ -249,7 +251,10 @@ class Dataset:
             related_tables(declaration, joined, source),
         )  # fmt: skip
         encoding = self._encoding(table, data)
-        plan = replace(plan, encoding=encoding or UTF8)
+        notes = [
+            note for one in plan.tables for note in undeclared_notes(one.question, self._values_in(request_fields))
+        ]
+        plan = replace(plan, encoding=encoding or UTF8, notes=tuple(dict.fromkeys((*plan.notes, *notes))))
         if self._edition:
             overrides = (f"data: {data}" if isinstance(data, str) else "data in memory", *overrides)
         place = data if isinstance(data, str) else None
@@ -322,6 +327,22 @@ class Dataset:
             if values:
                 fields[what] = values
         return overrides
+
+    def _values_in(self, fields: Mapping[str, Any]) -> Callable[[str], list[object] | None]:
+        """Return a function of a column: its values in this request, or as declared; None if there may be others."""
+        asked = {name.casefold(): values for name, values in _by_column(fields.get("domain"), "domain").items()}
+
+        def values_of(name: str) -> list[object] | None:
+            column = self.declaration.find_column(name)
+            values = asked.get(name.casefold())
+            try:
+                if values is None and column is not None and column.bands is None:
+                    values = column.domain(self.declaration.folder)
+            except DiscreetError:  # it is no matter of this question
+                return None
+            return None if not isinstance(values, list | tuple | range) or ... in values else list(values)
+
+        return values_of
 
     def open_table(self, table: str) -> Source:
         """Open the data of a declared table under its declared name; no row is read."""

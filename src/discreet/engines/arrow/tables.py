@@ -73,6 +73,10 @@ class TableInMemory(ABC):
         """Return what a person should know about how a column of that type is read."""
         return None
 
+    def hides_missing(self, kind: Any) -> bool:
+        """Return whether a type has no missing values, so that something else, such as NaN, stands for them."""
+        return False
+
 
 def table_in_memory(data: object) -> TableInMemory | None:
     """Return the table if it is one of the three libraries'; None for a query or an unread stream."""
@@ -230,6 +234,9 @@ class _PandasFrame(TableInMemory):
             f"`{name}` is a float column of pandas: NaN counts as a value there, larger than every number. If it "
             "stands for missing values, give the frame with types that know them: df.convert_dtypes()."
         )
+
+    def hides_missing(self, kind: Any) -> bool:
+        return _is_float(kind)
 
     def size(self) -> int:
         return len(self._table)
