@@ -12,6 +12,7 @@
     ├── Unsupported                   a sensible question this object cannot answer; the message names what can
     ├── NotPrivate                    a claim the judge refutes, with the witness
     ├── BudgetExceeded                a release that the ledger cannot pay for: spent, asked, left
+    ├── NotAccepted                   a release whose plan does not meet your acceptance criteria
     ├── SourceFailed                  the engine stopped while reading; its own words could quote data and are withheld
     ├── NotCertified                  an answer found in floats that could not be proved in integers
     └── MissingExtra (ImportError)    an optional dependency is absent; the message is the install command
@@ -426,6 +427,14 @@ class BudgetExceeded(DiscreetError):
     """A release that the ledger cannot pay for; the message says what is spent, asked for and left.
 
     >>> issubclass(BudgetExceeded, InvalidInput)
+    False
+    """
+
+
+class NotAccepted(DiscreetError):
+    """A release whose plan does not meet the acceptance criteria; the message has each value and what is accepted.
+
+    >>> issubclass(NotAccepted, InvalidInput)
     False
     """
 

@@ -17,7 +17,9 @@ from discreet.exact.kernels import Noise
 from discreet.exact.laws import Finite, Gaussian, GeometricTails
 from discreet.exact.rationals import alpha_from_epsilon
 from discreet.mechanism import finish
+from discreet.release.noise import worst_cases
 from discreet.release.noise.accuracy import (
+    NO_END,
     UNCLAMPED_HIGH,
     Behaviour,
     ReportRow,
@@ -311,6 +313,64 @@ def test_expected_reads_as_a_sentence():
         "noise ± 3, 95% of the time, standard deviation at most 1.36, unbiased, zero at least 46.2% of the time"
     )
     assert "bias at most 0.43" in str(cell_noise("geometric", epsilon=1, output="clamped").expected())
+
+
+# ------------------------------------------------------------------------------------------------ worst cases of a plan
+
+#: Probability beyond the reports that are listed: alpha = 3/4, at 100.
+REST = Fraction(1, 10**11)
+
+
+def possible(noise: CellNoise) -> range:
+    """True counts that a cell may have: all up to a public size, or up to far above a bound."""
+    return range(int(np.asarray(noise.high).reshape(-1)[0]) + 1 if noise.known else 30)
+
+
+@every_case("name", CASES)
+def test_risks_are_those_of_the_law(name):
+    """A count of m or more becomes 0 or less, and 0 becomes k or more, as often as the listed law says."""
+    noise = CASES[name]
+    zeros = [sum(p for report, p in reports(noise, truth).items() if report <= 0) for truth in possible(noise)]
+    empty = reports(noise, 0)
+    for least in (1, 2, 3, 5, 12):
+        assert 0 <= worst_cases.false_zeros(noise, least) - max(zeros[least:], default=Fraction(0)) <= REST
+        often = sum((p for report, p in empty.items() if report >= least), Fraction(0))
+        assert 0 <= worst_cases.spurious_counts(noise, least) - often <= REST
+
+
+@every_case("name", CASES)
+def test_the_widest_interval_is_that_of_some_report(name):
+    noise, level = CASES[name], Fraction(9, 10)
+    low, high = intervals(noise, level)
+    ends = list(zip(low, high, strict=True))
+    widest = worst_cases.widest_interval(noise, level)
+    if any(other == NO_END for _, other in ends):
+        assert widest is None
+    else:
+        assert widest == max(other - one for one, other in ends)
+
+
+def test_worst_cases_are_those_of_the_worst_cell():
+    """Sizes 0 (never noisy), 2 and 9: a small group hardly has false zeros of 5, a large one does."""
+    sizes = np.array([0, 2, 9])
+    noise = cell_noise("explicit-fair", epsilon=1, sizes=sizes)
+    single = [cell_noise("explicit-fair", epsilon=1, sizes=sizes[k : k + 1]) for k in (1, 2)]
+    for least in (1, 2, 5):
+        assert worst_cases.false_zeros(noise, least) == max(worst_cases.false_zeros(one, least) for one in single)
+        assert worst_cases.spurious_counts(noise, least) == max(
+            worst_cases.spurious_counts(one, least) for one in single
+        )
+    assert worst_cases.false_zeros(single[0], 5) == 0 < worst_cases.false_zeros(noise, 5)
+    level = Fraction(19, 20)
+    assert worst_cases.widest_interval(noise, level) == max(worst_cases.widest_interval(one, level) for one in single)
+
+
+def test_gaussian_risks_are_proved_bounds():
+    law, noise = Gaussian(Fraction(4)), cell_noise("discrete-gaussian", sigma2=4)
+    for least in (1, 4, 9):
+        both = worst_cases.false_zeros(noise, least), worst_cases.spurious_counts(noise, least)
+        assert both[0] == both[1] and float(both[0]) == pytest.approx(float(law.floats(least, 80).sum()), rel=1e-12)
+        assert both[0] >= Fraction(law.tail(least, 200)[0], 1 << 200)
 
 
 # ------------------------------------------------------------------------------------------------ shapes and ends

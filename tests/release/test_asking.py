@@ -21,6 +21,7 @@ from discreet.release import counts as releasing
 from discreet.release.bundle.verify import verify_bundle
 from discreet.release.plan.plan import plan_from_request
 from discreet.release.plan.planning import plan_release
+from discreet.release.tables.columns import LAYOUT
 from support import command_line
 from support.command_line import invoke
 from support.paths import PUBLISHED
@@ -205,9 +206,9 @@ def test_a_bundle_written_before_still_verifies_and_says_what_was_not_compared(t
 def test_an_unknown_layout_is_refused_with_a_clear_message(tmp_path: Path) -> None:
     shutil.copytree(BEFORE / "by_site", tmp_path / "b")
     statement = tmp_path / "b" / "release.json"
-    statement.write_text(statement.read_text().replace('"version": 1,', '"version": 5,', 1))
+    statement.write_text(statement.read_text().replace('"version": 1,', f'"version": {LAYOUT + 1},', 1))
     report = verify_bundle(tmp_path / "b")
-    assert not report.holds and "version '5'" in report["counts"].sentence
+    assert not report.holds and f"version '{LAYOUT + 1}'" in report["counts"].sentence
 
 
 # ------------------------------------------------------------------------------------------------ editions

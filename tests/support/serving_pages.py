@@ -22,6 +22,16 @@ from support.running_service import Answer, RunningService, make_token
 HOSTILE = ['<img src=x onerror="alert(1)">', '"><script>alert(2)</script>', "{{ 7 * 7 }}", "javascript:alert(3)"]
 
 
+#: A number of the three sites of the visits (137, 89 and 85 people), or of all people in them.
+_TRUE_COUNT = re.compile(r"(?<![\d.#])(137|89|85|311)(?![\d%])")
+
+
+def true_counts(body: str, folder: Path) -> list[str]:
+    """Return the true counts of the visits that a page shows; the folder's name, tokens and charts are not read."""
+    without_head = re.sub(r"(?s)<head>.*?</head>", "", body.replace(str(folder), ""))
+    return _TRUE_COUNT.findall(re.sub(r'data-chart="[^"]*"|data-chart=\S.*', "", without_head))
+
+
 #: The declaration of a data set like that of the visits.
 CLINIC = """format = "discreet dataset"
 dataset = "clinic"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
-from support.serving_pages import HOSTILE, Entered, RunningPages, release_form
+from support.serving_pages import HOSTILE, Entered, RunningPages, release_form, true_counts
 
 pytestmark = pytest.mark.xdist_group("pages")
 
@@ -246,6 +246,6 @@ def test_no_page_has_a_true_count(pages: RunningPages, who: Entered) -> None:
     """137, 89 and 85 people in three sites: a page that had counted would say so."""
     form = release_form(pages, "fourth", where="site = 1")
     for path, heading in (("/release/plan", "noise"), ("/release/review", "Release now")):
-        body = pages.post(who, path, form).body.decode().replace(str(pages.folder), "")  # whose name has a number
+        body = pages.post(who, path, form).body.decode()
         assert heading in body
-        assert not re.search(r"(?<![\d.])(137|89|85|311)(?![\d%])", re.sub(r'data-chart="[^"]*"', "", body))
+        assert not true_counts(body, pages.folder)

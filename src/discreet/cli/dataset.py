@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
     from ..datasets.declaration import Declaration
     from ..engines.sources import Source
     from ..ledger.ledger import Cost, Ledger
+    from ..release.acceptance import Acceptance
     from ..release.bundle.released import Release
     from ..release.counts import LedgerDecision
     from ..release.dataset import BoundPlan
+    from ..report import Report, Result
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -290,23 +293,41 @@ def plan_with_dataset(
     return dataset.plan(questions, **options)  # type: ignore[arg-type]  # the plan reads every field
 
 
-def show_plan_with_dataset(plan: BoundPlan, out: Path | None, page: Path | None, json: bool) -> str | None:
-    """Show the plan and the decision of the ledger; return its verdict."""
+def verdict_of(outlook: LedgerDecision | None, acceptance: Acceptance | None) -> str | None:
+    """Return the verdict on a plan: "refused" where it does not meet the criteria, else that of the ledger."""
+    if acceptance is not None and not acceptance.passed:
+        return "refused"
+    return None if outlook is None else outlook.verdict
+
+
+def with_results(report: Report, *results: Result | None) -> Report:
+    """Return a report with the sections of further results."""
+    return replace(report, sections=(*report.sections, *(s for one in results if one for s in one.report().sections)))
+
+
+def show_plan_with_dataset(
+    plan: BoundPlan, out: Path | None, page: Path | None, json: bool, accept: Path | None = None
+) -> str | None:
+    """Show the plan, the outcome of criteria and the decision of the ledger; return the verdict."""
+    acceptance = None if accept is None else plan.plan.acceptance(accept)
     outlook = plan.preview(out) if plan.is_open else None
-    report = plan.report(outlook=outlook)
+    verdict = verdict_of(outlook, acceptance)
+    report = with_results(plan.report(outlook=outlook), acceptance)
     if page is not None:
         report.save(page)
     if json:
         decision = {} if outlook is None else {"left": outlook.left.to_json(), "decision": outlook.to_json()}
-        print_json({**plan.to_json(), **decision})
+        criteria = {} if acceptance is None else {"acceptance": acceptance.to_json()}
+        print_json({**plan.to_json(), **criteria, **decision})
     else:
         say(report.text())
         if outlook is None:
             _say_budget(_ledger(plan.dataset_object.declaration))
-        is_refused = outlook is not None and outlook.verdict == "refused"
-        next_step = "" if is_refused else f"; to release, leave --plan out{' and give -o' if out is None else ''}"
+        next_step = (
+            "" if verdict == "refused" else f"; to release, leave --plan out{' and give -o' if out is None else ''}"
+        )
         say(f"no row was read and nothing was spent{next_step}")
-    return None if outlook is None else outlook.verdict
+    return verdict
 
 
 def _spending(outlook: LedgerDecision, plan: BoundPlan) -> str:
@@ -319,19 +340,23 @@ def _spending(outlook: LedgerDecision, plan: BoundPlan) -> str:
     )
 
 
-def release_with_dataset(plan: BoundPlan, out: Path | None, yes: bool, json: bool, because: str | None = None) -> None:
+def release_with_dataset(
+    plan: BoundPlan, out: Path | None, yes: bool, json: bool, because: str | None = None, accept: Path | None = None
+) -> None:
     """Release a plan; on a terminal, show it and ask for confirmation first, unless the ledger would refuse."""
     from ..errors import InvalidInput
+    from ..release.acceptance import accept_plan
 
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).", argument="out")
     if not yes and not json and on_terminal():
+        accept_plan(plan.plan, accept)
         outlook = plan.preview(out)
         say(plan.report(outlook=outlook).text())
         if outlook.verdict != "refused" and not typer.confirm(f"Release{_spending(outlook, plan)}?"):
             say("nothing was released and nothing was spent")
             raise typer.Exit(0)
-    release = plan.release(out, because=because)
+    release = plan.release(out, because=because, accept=accept)
     say_release(release, plan.source, plan.place, plan.dataset_object.ledger, out, json, plan.origin)
 
 

@@ -161,7 +161,7 @@ def _reader_left(ending: BaseException | None) -> bool:
 
 
 def _run() -> NoReturn:
-    from ..errors import BudgetExceeded
+    from ..errors import BudgetExceeded, NotAccepted
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -176,7 +176,8 @@ def _run() -> NoReturn:
         sys.exit(2)
     except DiscreetError as problem:
         _print_error(problem)
-        sys.exit(1 if isinstance(problem, BudgetExceeded) else 2)  # 1 is an answer: the ledger refused
+        # 1 is an answer: the ledger or the acceptance criteria refused
+        sys.exit(1 if isinstance(problem, BudgetExceeded | NotAccepted) else 2)
     except OSError as problem:
         _print_error(DiscreetError(f"{problem.filename or 'a file'}: {problem.strerror or problem}."))
         sys.exit(2)

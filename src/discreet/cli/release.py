@@ -11,7 +11,15 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from ..errors import Mention, arg
-from .dataset import find_dataset, plan_with_dataset, release_with_dataset, say_release, show_plan_with_dataset
+from .dataset import (
+    find_dataset,
+    plan_with_dataset,
+    release_with_dataset,
+    say_release,
+    show_plan_with_dataset,
+    verdict_of,
+    with_results,
+)
 from .output import Json, Page, decide, print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:
@@ -105,6 +113,14 @@ def release(
     because: Annotated[
         str | None, typer.Option(help="The reason, which the ledger keeps with your user name; never published.")
     ] = None,
+    accept: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help="Acceptance criteria: the largest error, interval width and risks. A plan that does not meet them is "
+            "not released, and costs nothing.",
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Release from a dataset without confirmation.")] = False,
     page: Page = None,
     json: Json = False,
@@ -112,7 +128,7 @@ def release(
     """Answer "how many?" from a table, privately, and write a bundle that can be published and re-checked.
 
     A request file (.toml) can hold all of it: `discreet release request.toml`. With it, only --data, --ledger, -o and
-    --edition may be given; they replace its fields. A dataset file named in it fixes the ledger too.
+    --edition may be given, which replace its fields. A dataset file named in it fixes the ledger too.
 
     Example: `discreet release "SELECT site, COUNT(*) FROM doctor_visits GROUP BY site" --data data/doctor_visits.csv.gz
     --unit person --max-groups 1 --domain site=1..6 --epsilon 1 --ledger study.ledger -o by_site/`
@@ -129,6 +145,8 @@ def release(
             "The page of a release is index.html in the folder of -o.",
             argument="page",
         )
+    if accept is not None and simulate is not None:
+        raise InvalidInput("--accept goes with a release or --plan.", f"Leave {arg('accept')} out.", argument="accept")
     if write is not None and not plan:
         raise InvalidInput("--write goes with --plan.", "Look at the plan before it is run.", argument="write")
     questions = _questions(questions, by, where, quantile, data, dataset)
@@ -142,10 +160,10 @@ def release(
             _simulate(question_plan.plan, simulate, page, json)
             return
         if not plan:
-            release_with_dataset(question_plan, out, yes, json, because)
+            release_with_dataset(question_plan, out, yes, json, because, accept)
             return
         refuse_unwritable(page, [".html"], "a page")
-        verdict, ledger_option = show_plan_with_dataset(question_plan, out, page, json), ""
+        verdict, ledger_option = show_plan_with_dataset(question_plan, out, page, json, accept), ""
     else:
         with _file_field_names(questions):
             command = _command_line(context, questions, file)
@@ -154,12 +172,12 @@ def release(
                 _simulate(command.plan()[0], simulate, page, json)
             return
         if not plan:
-            _release(questions, command, json, because)
+            _release(questions, command, json, because, accept)
             return
         with _file_field_names(questions):
             pure_plan, table = command.plan()
         refuse_unwritable(page, [".html"], "a page")
-        verdict, out = _show_plan(pure_plan, command, table, page, json), command.out
+        verdict, out = _show_plan(pure_plan, command, table, page, json, accept), command.out
         ledger_option = "" if command.ledger else " --ledger PATH"
     if write is not None:
         _write(context, write, questions, declaration)
@@ -237,7 +255,7 @@ def _questions(
     return [counting_sql(tables[0], columns, where)]
 
 
-def _release(questions: list[str], command: _Command, json: bool, because: str | None) -> None:
+def _release(questions: list[str], command: _Command, json: bool, because: str | None, accept: Path | None) -> None:
     """Make the release, and print the remaining budget."""
     from ..addresses import read_address
     from ..engines.sources import open_source
@@ -253,7 +271,7 @@ def _release(questions: list[str], command: _Command, json: bool, because: str |
         plan, source = command.plan()
         source = open_source(command.data) if source is None else source  # raises the error for missing data
         paying_ledger = open_ledger(ledger, plan)
-        result = release_plan(plan, source, paying_ledger, out, because=because)
+        result = release_plan(plan, source, paying_ledger, out, because=because, accept=accept)
     say_release(result, source, command.data, paying_ledger, out, json)
 
 
@@ -439,8 +457,10 @@ def _write(context: typer.Context, file: Path, questions: list[str], declaration
     write_request(file, questions, **paths, **cast("RequestFields", fields))
 
 
-def _show_plan(plan: Plan, command: _Command, source: Source | None, page: Path | None, json: bool) -> str | None:
-    """Show the plan and, with a ledger, its decision; return its verdict."""
+def _show_plan(
+    plan: Plan, command: _Command, source: Source | None, page: Path | None, json: bool, accept: Path | None
+) -> str | None:
+    """Show the plan, the outcome of criteria and, with a ledger, its decision; return the verdict."""
     from dataclasses import replace
 
     from ..addresses import read_address
@@ -448,29 +468,32 @@ def _show_plan(plan: Plan, command: _Command, source: Source | None, page: Path 
     from ..release.counts import open_ledger, preview_release
 
     ledger, out, outlook = command.ledger, command.out, None
+    acceptance = None if accept is None else plan.acceptance(accept)
     if ledger is not None:
         data = open_source(command.data) if source is None else source  # raises the error for missing data
         outlook = preview_release(plan, data, open_ledger(ledger, plan), out)
-    report, content = plan.report(), plan.to_json()
+    report, content = with_results(plan.report(), acceptance, outlook), plan.to_json()
+    if acceptance is not None:
+        content["acceptance"] = acceptance.to_json()
     if outlook is not None:
-        report = replace(report, sections=(*report.sections, *outlook.report().sections))
         content |= {"left": outlook.left.to_json(), "decision": outlook.to_json()}
     elif source is None:
         note = f"there is no file {read_address(command.data)}: its columns could not be checked"
         report = replace(report, notes=(*report.notes, note))
     if page is not None:
         report.save(page)
+    verdict = verdict_of(outlook, acceptance)
+    is_refused = verdict == "refused"
     if json:
         print_json(content)
     else:
         say(report.text())
         options = [option for option, value in (("--ledger", ledger), ("-o", out)) if value is None]
         note = f" and give {' and '.join(options)}" if options else ""
-        is_refused = outlook is not None and outlook.verdict == "refused"
         say(f"no row was read and nothing was spent{'' if is_refused else f'; to release, leave --plan out{note}'}")
         if page is not None:
             say(f"written to {page}")
-    return None if outlook is None else outlook.verdict
+    return verdict
 
 
 def contributions(

@@ -23,6 +23,7 @@ from ..ledger.chain import time_text
 from ..ledger.ledger import Ledger, RecordedAnswer
 from ..report import Json, Report, Result, Section, Terms
 from ..sources.encodings import UTF8
+from .acceptance import Accept, accept_plan
 from .bundle.recorded import recorded_answer, release_from_record
 from .bundle.released import Release
 from .bundle.write import refuse_occupied, refuse_without_room
@@ -33,7 +34,8 @@ from .plan.request import ReleaseRequest, RequestFields, read_request
 
 def release_counts(
     questions: str | Sequence[str] | ReleaseRequest, *, data: Data, ledger: str | Path | Ledger | None = None,
-    out: str | Path | None = None, because: str | None = None, **fields: Unpack[RequestFields],
+    out: str | Path | None = None, because: str | None = None, accept: Accept | None = None,
+    **fields: Unpack[RequestFields],
 ) -> Release:  # fmt: skip
     """Release private counts from a table.
 
@@ -48,6 +50,9 @@ def release_counts(
         A folder to write the bundle into; it must not exist.
     because
         Your reason for asking. The ledger keeps it with your user name or database role; neither is ever published.
+    accept
+        A TOML file with acceptance criteria, or its content as a mapping: ``{"largest_error": 10}``. A plan that does
+        not meet them is not released, and costs nothing (:class:`discreet.errors.NotAccepted`).
 
     Returns
     -------
@@ -76,7 +81,7 @@ def release_counts(
     source = open_source(data, request.dataset)
     plan = plan_request(request, source)
     book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, plan)
-    return release_plan(plan, source, book, out, because=because)
+    return release_plan(plan, source, book, out, because=because, accept=accept)
 
 
 def missing_ledger(data: Data, unit: str) -> InvalidInput:
@@ -171,20 +176,24 @@ def preview_release(
 def release_plan(
     plan: Plan, source: Source, book: Ledger, out: str | Path | None = None,
     bind: Callable[[], None] = lambda: None, lookup: Lookup | None = None, because: str | None = None,
+    accept: Accept | None = None,
 ) -> Release:  # fmt: skip
     """Release the counts of a plan, paid by this ledger, which keeps the reason.
 
     ``bind`` records facts about the data in the ledger; it is called after every check that can refuse. ``lookup`` is
     for callers that have looked up the recorded answer; the reservation notices an answer that was recorded since.
+    ``accept`` are acceptance criteria, also for a recorded answer.
     """
-    return _release(plan, source, book, out, SecureBits(), bind, lookup, because)
+    return _release(plan, source, book, out, SecureBits(), bind, lookup, because, accept)
 
 
 def _release(
     plan: Plan, source: Source, book: Ledger, out: str | Path | None, bits: Bits,
     bind: Callable[[], None] = lambda: None, lookup: Lookup | None = None, because: str | None = None,
+    accept: Accept | None = None,
 ) -> Release:  # fmt: skip
     """Release a plan; every release takes this path. Tests pass bits from a seed."""
+    accept_plan(plan, accept)
     _refuse_other_terms(plan, book)
     book.check_reason(because)
     recorded = (lookup or recorded_answer)(plan, book)

@@ -29,6 +29,7 @@ from ..sources.encodings import UTF8, read_encoding
 from ..sources.sql import quoted
 from ..unit import read_unit_name
 from ..wording import listed
+from .acceptance import Accept
 from .bundle.recorded import recorded_answer
 from .bundle.released import Release
 from .counts import LedgerDecision, preview_release, release_plan
@@ -472,16 +473,19 @@ class BoundPlan(Result):
         """
         return simulate_release(self.plan, sizes, seed=seed)
 
-    def release(self, out: str | Path | None = None, *, because: str | None = None) -> Release:
+    def release(
+        self, out: str | Path | None = None, *, because: str | None = None, accept: Accept | None = None
+    ) -> Release:
         """Release the counts: reserve, count, add noise, commit, and write the bundle to a new folder if one is named.
 
         The ledger keeps the reason ``because`` with your user name or database role; neither is ever published.
-        The schema is read again, and the release is rehearsed, immediately before the budget is reserved.
+        The schema is read again, and the release is rehearsed, immediately before the budget is reserved. ``accept`` is
+        a TOML file with acceptance criteria, or their mapping; a plan that does not meet them costs nothing.
         """
         book = self._checked_ledger()
         recorded = self._preview_answer.pop() if self._preview_answer else self._recorded_answer(self.plan, book)
         return release_plan(
-            self.plan, self.source, book, out, lambda: self._bind_edition(book), lambda *_: recorded, because
+            self.plan, self.source, book, out, lambda: self._bind_edition(book), lambda *_: recorded, because, accept
         )
 
     @property

@@ -213,6 +213,14 @@ def truth_of_missing(test: Test) -> bool | None:
     return None
 
 
+def refuse_unclear(counting: Counting) -> None:
+    """Refuse a question of joined tables that has no plain meaning; a plan needs no data to tell."""
+    if counting.question.tables:
+        split = _Split(counting)
+        for part in split.parts.values():
+            split.counting_of(part)
+
+
 def one_table(
     counting: Counting, rows_of: RowsOf, dialect: Dialect, declared: Declared
 ) -> tuple[Counting, str, Mapping[str, str]]:

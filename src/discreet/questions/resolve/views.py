@@ -94,6 +94,23 @@ def expand_view(question: Question, view_sql: str) -> Question:
     'SELECT gender, COUNT(*) FROM people WHERE age >= 18 GROUP BY gender'
     """
     view = read_view(view_sql)
+    _refuse_shared(question, view)
     inside = question.renamed(view.column)
     where = inside.where if view.where is None else view.where.also(inside.where)
     return replace(inside.called(view.table), where=where, qualified=view.qualified)
+
+
+def _refuse_shared(question: Question, view: TableView) -> None:
+    """Refuse columns of the table behind a view that are called like a column from a joined table, a look-up or CASE.
+
+    A question knows columns by their names alone, so that a condition of the view would read the other column.
+    """
+    behind = {view.column(name) for name in question.stored_columns}
+    behind |= frozenset() if view.where is None else view.where.columns
+    given = {name.casefold() for name in (*question.looked_up, *question.joined_columns)}
+    for name in sorted(behind):
+        if name.casefold() in given:
+            raise refusal(
+                f"{name!r} is a column of {view.table}, behind the view {question.table}, and of what is joined to it",
+                "Give one of them another name.",
+            )

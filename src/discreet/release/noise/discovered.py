@@ -30,6 +30,7 @@ from ...report import Json
 from ...wording import percent
 from .accuracy import NO_END, Accuracy, Expected, read_level
 from .cells import CellNoise
+from .worst_cases import widest_interval
 
 #: The family of the noise that names groups.
 NAMING_FAMILY = "bounded_geometric"
@@ -137,7 +138,8 @@ class DiscoveredNoise(CellNoise):
         return naming_delta_up(self.alpha, self.reach)
 
     @cached_property
-    def _further(self) -> CellNoise | None:
+    def further(self) -> CellNoise | None:
+        """The noise of the further measures; None without any."""
         return CellNoise(self.mechanisms[1:], None, "clamped", 0) if self.measures > 1 else None
 
     def charges(self, sensitivity: int, draws: int, epsilon: Fraction) -> list[tuple[Privacy, int]]:
@@ -164,8 +166,8 @@ class DiscoveredNoise(CellNoise):
         named = np.flatnonzero(first > self.reach)
         reports = np.empty((named.size, self.measures), np.int64)
         reports[:, 0] = first[named]
-        if self._further is not None:
-            reports[:, 1:] = self._further.draw(np.ascontiguousarray(counts[named, 1:]), bits)
+        if self.further is not None:
+            reports[:, 1:] = self.further.draw(np.ascontiguousarray(counts[named, 1:]), bits)
         return named, reports
 
     # ---------------------------------------------------------------- accuracy
@@ -188,8 +190,8 @@ class DiscoveredNoise(CellNoise):
         listed = np.clip(reports[:, 0], first, last)
         low[:, 0] = least[listed - first] + reports[:, 0] - listed
         high[:, 0] = most[listed - first] + reports[:, 0] - listed
-        if self._further is not None:
-            others = self._further.intervals(np.ascontiguousarray(reports[:, 1:]), coverage)
+        if self.further is not None:
+            others = self.further.intervals(np.ascontiguousarray(reports[:, 1:]), coverage)
             low[:, 1:], high[:, 1:] = (one.reshape(-1, self.measures - 1) for one in others)
         return low.reshape(-1), high.reshape(-1)
 
@@ -202,8 +204,8 @@ class DiscoveredNoise(CellNoise):
         figures = np.zeros((4, size // self.measures, self.measures))
         sd, _, _, _ = CellNoise((self.naming,)).figures(1)
         figures[0, :, 0], figures[2, :, 0] = sd[0], self.reach
-        if self._further is not None:
-            figures[:, :, 1:] = np.stack(self._further.figures(1))[:, :, None]
+        if self.further is not None:
+            figures[:, :, 1:] = np.stack(self.further.figures(1))[:, :, None]
         return tuple(figures.reshape(4, -1))  # type: ignore[return-value]
 
     def expected(self, level: object = Fraction(19, 20)) -> ExpectedSelected:
@@ -214,11 +216,17 @@ class DiscoveredNoise(CellNoise):
         """
         coverage, unselected = read_level(level), CellNoise(self.mechanisms[:1]).expected(level)
         sd, bias_low, bias_high, exact = self.figures(self.measures)
-        other = None if self._further is None else self._further.expected(level).half_width
+        other = None if self.further is None else self.further.expected(level).half_width
         return ExpectedSelected(
             coverage, max(self.reach, other or 0), float(sd.max()), float(bias_low.min()), float(bias_high.max()),
             float(exact.min()), self.reach, unselected.half_width, other,
         )  # fmt: skip
+
+    def widest_interval(self, coverage: Fraction) -> int:
+        """Return the largest width (high - low) of an interval of a named group."""
+        least, most = conditional_intervals(self.law, coverage)
+        others = None if self.further is None else widest_interval(self.further, coverage)
+        return max(int((most - least).max()), others or 0)
 
     # ---------------------------------------------------------------- files
 

@@ -27,6 +27,7 @@ from ...report import Json, Report, Result, stamped
 from ...sources.encodings import ENCODINGS, UTF8
 from ...unit import read_unit_name
 from ...wording import noun
+from ..acceptance import Accept, Acceptance, check_plan
 from ..levels.quantiles import read_share
 from ..noise.accuracy import Expected, read_level
 from ..protection import Protection, read_max_rows
@@ -208,6 +209,10 @@ class Plan(Result):
     def expected(self) -> tuple[Expected, ...]:
         """The error of each table's counts in the worst case, before any row is read."""
         return tuple(table.expected(self.level) for table in self.tables)
+
+    def acceptance(self, accept: Accept) -> Acceptance:
+        """Return the value of each acceptance criterion, a TOML file or a mapping, and its outcome."""
+        return check_plan(self, accept)
 
     @property
     def sensitivity_text(self) -> str:

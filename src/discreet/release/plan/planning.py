@@ -11,6 +11,7 @@ from typing import Unpack
 from ...addresses import Address, read_address
 from ...datasets.publication import Publication
 from ...engines.base import ROW
+from ...engines.relations.join import refuse_unclear
 from ...engines.sources import Data, Source, open_source
 from ...errors import InvalidInput, InWords, arg
 from ...exact.rationals import text_up
@@ -134,7 +135,7 @@ def plan_request(
     for draft, share in zip(drafts, request.shares, strict=True):
         draft.share = share
     for draft in drafts:
-        draft.counting(protection)  # refuses a question that the source cannot count, before anything is spent
+        refuse_unclear(draft.counting(protection))  # a question that cannot be counted is refused before it is priced
     noise = NoiseRequest(request, sizes)
 
     def priced(protection: Protection) -> tuple[Sequence[TablePlan], Cost]:

@@ -26,6 +26,7 @@ from ...questions.question import Question
 from ...report import Fact, Json
 from ...wording import listed, percent
 from ..made_up import MADE_UP_VALUES, USUAL_TOTAL, MadeUpSizes, parts_of, read_total, spread
+from ..noise import worst_cases
 from ..noise.cells import CellNoise
 from ..noise.discovered import DiscoveredNoise, discovered_noise
 from ..protection import Change, Protection
@@ -96,6 +97,19 @@ class DiscoveredTablePlan(PlainTablePlan):
     @property
     def known_cells(self) -> int | None:
         return super().known_cells if self._is_named else None
+
+    def widest_interval(self, coverage: Fraction) -> int | None:
+        return self.noise.widest_interval(coverage)
+
+    def false_zeros(self, least: int) -> Fraction:
+        """Return the probability for the further measures; the count that names a group is never 0."""
+        further = self.noise.further
+        return Fraction(0) if further is None else worst_cases.false_zeros(further, least)
+
+    def spurious_counts(self, least: int) -> Fraction:
+        """Return the probability for the further measures; a group without people is never named."""
+        further = self.noise.further
+        return Fraction(0) if further is None else worst_cases.spurious_counts(further, least)
 
     @staticmethod
     def price(tables: Sequence[TablePlan], protection: Protection, epsilon: Fraction | None, delta: Fraction) -> Cost:

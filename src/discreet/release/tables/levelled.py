@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InvalidInput, InWords, arg
+from ...errors import InvalidInput, InWords, Unsupported, arg
 from ...exact.arrays import IntArray
 from ...exact.bits import Bits
 from ...exact.laws import Gaussian, GeometricTails
@@ -24,7 +24,7 @@ from ...questions.orders import places_in
 from ...questions.question import Question, find_column
 from ...report import Json
 from ...wording import listed, percent
-from ..levels.combining import LevelCombination
+from ..levels.combining import MAX_ROUNDING_ERROR, LevelCombination
 from ..levels.shape import Shape
 from ..levels.splitting import best_split
 from ..noise.accuracy import Expected
@@ -111,6 +111,18 @@ class LevelledTablePlan(PlainTablePlan):
         sd = max(float(one.max()) for one in self.combination.standard_errors)
         return ExpectedLevels(coverage, math.ceil(width), sd, 0.0, 0.0, 0.0)
 
+    def widest_interval(self, coverage: Fraction) -> int | None:
+        """Return an upper bound of the width: whole numbers between two ends, each rounded outwards by a unit."""
+        width = max(float(one.max()) for one in self.combination.half_widths(coverage))
+        unit = 0.1**self.combination.digits
+        return math.floor(2 * (width + float(MAX_ROUNDING_ERROR) + unit))
+
+    def false_zeros(self, least: int) -> Fraction:
+        raise _unknown_risk("false_zeros")
+
+    def spurious_counts(self, least: int) -> Fraction:
+        raise _unknown_risk("spurious_counts")
+
     # ---------------------------------------------------------------- drawing, recording
 
     def draw(self, counts: IntArray, bits: Bits) -> IntArray:
@@ -185,6 +197,15 @@ class LevelledTablePlan(PlainTablePlan):
 
     def total_sentences(self, protection: Protection) -> Sequence[str]:
         return totals_in_words(protection)
+
+
+def _unknown_risk(criterion: str) -> Unsupported:
+    """Return the error of a criterion on probabilities that have no closed form."""
+    return Unsupported(
+        f"{criterion} cannot be stated for a table with totals: its counts are combined from several measurements.",
+        f"Leave {criterion} out of the criteria, or leave the totals out.",
+        argument="accept",
+    )
 
 
 def _with_levels(table: PlainTablePlan, levels: tuple[LevelPlan, ...]) -> LevelledTablePlan:

@@ -25,6 +25,7 @@ from ...questions.question import Question
 from ...report import Fact, Json
 from ...wording import noun, plural
 from ..made_up import USUAL_TOTAL, MadeUpSizes, made_up_counts, parts_within
+from ..noise import worst_cases
 from ..noise.accuracy import Expected
 from ..noise.cells import CellNoise
 from ..pricing import price
@@ -103,6 +104,17 @@ class PlainTablePlan(TablePlan):
 
     def expected(self, coverage: Fraction) -> Expected:
         return self.noise.expected(coverage)
+
+    def widest_interval(self, coverage: Fraction) -> int | None:
+        return worst_cases.widest_interval(self.noise, coverage)
+
+    def false_zeros(self, least: int) -> Fraction:
+        """Return the probability as declared; a count that is withheld is not published as 0."""
+        withholds_zeros = self.suppress_below is not None and self.suppress_below > 0
+        return Fraction(0) if withholds_zeros else worst_cases.false_zeros(self.noise, least)
+
+    def spurious_counts(self, least: int) -> Fraction:
+        return worst_cases.spurious_counts(self.noise, max(least, self.suppress_below or 0))
 
     @staticmethod
     def price(tables: Sequence[TablePlan], protection: Protection, epsilon: Fraction | None, delta: Fraction) -> Cost:

@@ -128,6 +128,18 @@ class TablePlan(ABC):
     def expected(self, coverage: Fraction) -> Expected:
         """Return the error of the counts in the worst case, known before any row is read."""
 
+    @abstractmethod
+    def widest_interval(self, coverage: Fraction) -> int | None:
+        """Return the largest width (high - low) of a published interval; None if one may have no upper end."""
+
+    @abstractmethod
+    def false_zeros(self, least: int) -> Fraction:
+        """Return the largest probability that a true count of ``least`` or more is published as 0 or less."""
+
+    @abstractmethod
+    def spurious_counts(self, least: int) -> Fraction:
+        """Return the largest probability that a true count of 0 is published as ``least`` or more."""
+
     @staticmethod
     @abstractmethod
     def price(tables: Sequence[TablePlan], protection: Protection, epsilon: Fraction | None, delta: Fraction) -> Cost:
