@@ -258,5 +258,5 @@ def test_init_warns_of_another_ledger_of_the_same_data_in_the_folder(tmp_path: P
     for name, data in (("a.ledger", "visits"), ("b.ledger", "births")):
         assert "warning" not in invoke("ledger", "init", tmp_path / name, "--data", data, *terms).stderr
     warned = invoke("ledger", "init", tmp_path / "c.ledger", "--data", "visits", *terms)
-    assert "a.ledger is a ledger of visits already" in warned.stderr and "b.ledger" not in warned.stderr
+    assert "a.ledger" in warned.stderr and "b.ledger" not in warned.stderr
     assert Ledger.open(tmp_path / "c.ledger").terms.dataset == "visits"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Unpack, cast
 
@@ -16,7 +17,7 @@ from ..datasets.joins import joined_tables, related_tables
 from ..datasets.lookups import PublicTables
 from ..datasets.publication import Publication
 from ..engines.sources import Data, Source, open_source, open_tables, open_tables_in_memory
-from ..errors import DiscreetError, InvalidInput, InWords, WrongType, arg, call, named
+from ..errors import InvalidInput, InWords, WrongType, arg, call, named
 from ..ledger.budget import Cost, amount_text
 from ..ledger.ledger import Ledger, RecordedAnswer
 from ..lists import read_list
@@ -252,9 +253,12 @@ class Dataset:
             related_tables(declaration, joined, source),
         )  # fmt: skip
         encoding = self._encoding(table, data)
-        notes = [
-            note for one in plan.tables for note in undeclared_notes(one.question, self._values_in(request_fields))
-        ]
+        asked = {
+            name.casefold(): values
+            for name, values in _by_column(cast(Domain, request_fields.get("domain")), "domain").items()
+        }
+        values_of = partial(declaration.values_of, asked=asked)
+        notes = [note for one in plan.tables for note in undeclared_notes(one.question, values_of)]
         plan = replace(plan, encoding=encoding or UTF8, notes=tuple(dict.fromkeys((*plan.notes, *notes))))
         if self._edition:
             overrides = (f"data: {data}" if isinstance(data, str) else "data in memory", *overrides)
@@ -328,22 +332,6 @@ class Dataset:
             if values:
                 fields[what] = values
         return overrides
-
-    def _values_in(self, fields: Mapping[str, Any]) -> Callable[[str], list[object] | None]:
-        """Return a function of a column: its values in this request, or as declared; None if there may be others."""
-        asked = {name.casefold(): values for name, values in _by_column(fields.get("domain"), "domain").items()}
-
-        def values_of(name: str) -> list[object] | None:
-            column = self.declaration.find_column(name)
-            values = asked.get(name.casefold())
-            try:
-                if values is None and column is not None and column.bands is None:
-                    values = column.domain(self.declaration.folder)
-            except DiscreetError:  # it is no matter of this question
-                return None
-            return None if not isinstance(values, list | tuple | range) or ... in values else list(values)
-
-        return values_of
 
     def open_table(self, table: str) -> Source:
         """Open the data of a declared table under its declared name; no row is read."""
