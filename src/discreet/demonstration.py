@@ -50,7 +50,7 @@ def show(data: Path, epsilon: str, folder: Path | None = None) -> None:
 
     rule("[bold]The ledger")
     ledger = Ledger.create(home / "study.ledger", dataset=plan.dataset, unit="person", epsilon=amount * 3 / 2)
-    say(f"{ledger.name} allows epsilon {float(amount * 3 / 2):g} in all, and cannot be overspent", markup=False)
+    say(f"{ledger.name} allows epsilon {float(amount * 3 / 2):g} in all, and refuses what is more", markup=False)
 
     rule("[bold]The noisy counts")
     release = release_counts(QUESTION, domain=DOMAIN, ledger=ledger, out=home / "health_by_site", **ask)

@@ -171,6 +171,14 @@ def test_a_row_that_is_its_own_unit_is_not_joined(file: Path) -> None:
         dc.Dataset.open(file).plan("SELECT COUNT(*) FROM visits JOIN people ON visits.person = people.id", epsilon=1)
 
 
+@pytest.mark.parametrize(
+    ("data", "unit", "argument"), [({}, {}, "data"), ({}, "person", "data"), ("a.csv", {}, "unit")]
+)
+def test_no_tables_or_units_are_refused(data: Any, unit: Any, argument: str) -> None:
+    with refused(InvalidInput, argument):
+        dc.Dataset(name="study", data=data, unit=unit)
+
+
 def test_units_of_different_kinds_are_refused_by_their_types(tmp_path: Path) -> None:
     frames = {
         "visits": pandas.DataFrame({"person": ["007"]}).astype("string"),

@@ -44,6 +44,17 @@ def people(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_text_counts_on_the_day_that_is_written_in_it_whatever_its_zone(tmp_path: Path) -> None:
+    moments = ["2009-09-30T23:46:31-05:00", "2009-09-22T08:46:31Z", "2009-11-01T01:00:00+05:00"]  # October in UTC: two
+    (tmp_path / "visits.csv").write_text("visit\n" + "\n".join(moments * 200) + "\n")
+    book = dc.Ledger.create(tmp_path / "visits.ledger", dataset="visits", unit="row", epsilon=5)
+    released = dc.release_counts(
+        "SELECT visit, COUNT(*) FROM visits GROUP BY visit", data=tmp_path / "visits.csv", unit="row", epsilon=5,
+        bands={"visit": "month:2009-09..2009-11"}, ledger=book,
+    )  # fmt: skip
+    assert [round(row["count"], -2) for row in released.rows()] == [400, 0, 200]
+
+
 def test_a_release_by_bands_is_published_in_order_recorded_and_checked_again(people: Path, tmp_path: Path) -> None:
     book = dc.Ledger.create(tmp_path / "people.ledger", dataset="people", unit="person", epsilon=5)
     ask = {**ASK, "data": people, "ledger": book}

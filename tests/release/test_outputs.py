@@ -207,6 +207,24 @@ def test_the_data_sheet_has_rounded_unrounded_and_measured_counts_explained(book
         assert dict(zip(headings, meanings, strict=True))[name] == explained[name]
 
 
+def test_long_sentences_of_a_sheet_have_the_height_of_their_lines(release, tmp_path):
+    """LibreOffice prints wrapped text over the next line unless the file states the height of its row."""
+    sheet = openpyxl.load_workbook(dc.export(release, tmp_path / "a.xlsx")[0])["Guarantee"]
+    long = [cell for (cell,) in sheet["B1:B200"] if cell.value and len(cell.value) > 110]
+    assert long
+    for cell in long:
+        assert sheet.row_dimensions[cell.row].height >= 15 * len(cell.value) / 110
+
+
+def test_numbers_beside_texts_keep_a_distance(book, tmp_path):
+    released = answered(book, domain={"site": [1, 2], "health": ["good", "poor"]}, totals="all")
+    sheet = openpyxl.load_workbook(dc.export(released, tmp_path / "a.xlsx")[0])["Data"]
+    headings = [cell.value for cell in sheet[2]]
+    alignment = dict(zip(headings, (cell.alignment.horizontal for cell in sheet[3]), strict=True))
+    assert headings[:2] == ["grouping", "site"] and alignment["grouping"] == alignment["status"] == "center"
+    assert alignment["count"] is None
+
+
 def test_groups_that_cannot_be_crossed_are_listed_with_bold_totals(book, tmp_path):
     sql = "SELECT site, health, age, COUNT(*) FROM visits GROUP BY CUBE (site, health, age)"
     domain = {"site": (1, 2), "health": ("good", "poor"), "age": (1, 2)}

@@ -119,6 +119,19 @@ def test_fields_that_do_not_matter_are_not_asked(changed: dict[str, str], unit: 
     assert {"max_groups", "totals", "one_row_each"} - set(fields) == left_out
 
 
+def test_the_groups_per_person_have_no_default_and_nothing_is_planned_without_them(pages: QuietPages) -> None:
+    field = re.findall('<input id="max_groups"[^>]*>', pages.look(NEW))[0]
+    assert 'value=""' in field
+    for step in ("plan", "review"):
+        answer = pages.post(f"/release/{step}", asked(max_groups=""))
+        assert 'data-field="max_groups"' in answer and 'role="status"' in answer and "“Groups per patient”" in answer
+        assert 'id="command"' not in answer and '"key"' not in answer
+    median = asked(max_groups="", by="age", how__age="declared", quantile__age="0.5")
+    one_count = {name: value for name, value in asked(max_groups="").items() if name != "by"}
+    for form in (median, one_count):  # where it does not matter
+        assert 'id="command"' in pages.post("/release/plan", form)
+
+
 def test_rho_is_not_shown_to_somebody_who_asked_for_an_epsilon(pages: QuietPages) -> None:
     for changed in ({}, {"totals": "all"}, {"delta": "1e-7"}):
         assert not re.search(r"\brho\b", pages.post("/release/plan", asked(**changed)))

@@ -300,7 +300,7 @@ def read_epsilon(epsilon: object) -> Fraction:
             "epsilon",
             "between 1e-9 and 500",
             epsilon,
-            "Smaller means more private: 0.1 is strong, 1 is usual, 10 protects little.",
+            "Smaller means more private: 0.1 is strong, 10 protects little.",
         )
     return value
 

@@ -110,7 +110,9 @@ class Dataset:
         in_files = isinstance(data, str | Path)
         ledger_name = None if ledger is None else ledger.name if isinstance(ledger, Ledger) else str(ledger)
         text = None if encoding is None else read_encoding(encoding)
-        ledger_unit = unit if isinstance(unit, str) else next(iter(unit.values()))
+        if isinstance(data, Mapping) and not data:
+            raise InvalidInput("the data has no table.", "Give at least one, by its name.", argument="data")
+        ledger_unit = unit if isinstance(unit, str) else next(iter(unit.values()), "")
         tables = {name: DeclaredTable(str(data) if in_files else "", encoding=text)}
         if isinstance(data, Mapping):
             own = dict.fromkeys(data, ledger_unit) if isinstance(unit, str) else dict(unit)

@@ -256,7 +256,10 @@ def test_the_release_form_says_nothing_before_it_is_asked_and_has_one_scroll_bar
     for name in ("max_groups", "delta"):
         expect(page.locator(f"#{name}")).to_be_hidden()
     page.get_by_label("site 1..3").check()
-    expect(page.locator("#max_groups")).to_be_visible()
+    expect(page.locator("#max_groups")).to_have_value("")
+    expect(page.locator("#plan [role=status]")).to_contain_text("Say in how many groups one person is counted")
+    expect(page.locator("#plan [role=alert]")).to_have_count(0)
+    page.locator("#max_groups").fill("1")
     expect(page.locator("#command")).to_contain_text("--max-groups 1")
     scrolling = page.evaluate(
         """() => [...document.querySelectorAll(".work, .work *")]
@@ -269,6 +272,7 @@ def test_the_release_form_says_nothing_before_it_is_asked_and_has_one_scroll_bar
 def test_the_preview_is_watermarked_and_follows_the_form(visitor: Visitor) -> None:
     page = visitor.go("/release/new?data=clinic.toml&table=clinic")
     page.get_by_label("site 1..3").check()
+    page.locator("#max_groups").fill("1")
     expect(page.locator(".simulated .watermark")).to_be_visible()
     visitor.settled()
     page.get_by_text("The made-up sizes behind it").click()
@@ -285,6 +289,7 @@ def test_a_refusal_opens_and_focuses_its_field_when_somebody_asks(visitor: Visit
     """While somebody types, the keyboard stays; Enter leads to the field."""
     page = visitor.go("/release/new?data=clinic.toml&table=clinic")
     page.get_by_label("site 1..3").check()
+    page.locator("#max_groups").fill("1")
     more = page.locator("summary", has_text=re.compile("^More$"))
     more.click()
     page.locator("#level").fill("7")
@@ -315,6 +320,7 @@ def test_a_refusal_opens_and_focuses_its_field_when_somebody_asks(visitor: Visit
 def test_a_form_is_kept_when_it_is_reloaded_and_after_a_release(visitor: Visitor) -> None:
     page = visitor.go("/release/new?data=clinic.toml&table=clinic")
     page.get_by_label("site 1..3").check()
+    page.locator("#max_groups").fill("1")
     page.select_option('select[name="how:site"]', "values")
     page.locator('[name="values:site"]').fill("1\n2")
     page.locator("#where").fill("age > 20")

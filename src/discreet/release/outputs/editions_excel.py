@@ -14,7 +14,17 @@ from ..tables.columns import SUPPRESSED
 from ..tables.released import ReleasedTable
 from .excel import MAX_ROWS
 from .target import refuse_folder_of
-from .workbook import Book, Formats, Sheet, cell_text, print_on_wide_pages, prose, sheet_names, workbook
+from .workbook import (
+    Book,
+    Formats,
+    Sheet,
+    cell_text,
+    print_on_wide_pages,
+    set_sentence_columns,
+    sheet_names,
+    workbook,
+    write_sentence,
+)
 
 #: Largest number of lines of the chart; the sheet has the counts of all groups.
 MAX_CHART_LINES = 8
@@ -187,18 +197,15 @@ def _chart(book: Book, sheet: Sheet, comparison: EditionComparison, table: int, 
 
 def _guarantee(sheet: Sheet, comparison: EditionComparison, formats: Formats) -> None:
     """Write how to read the changes, and the guarantee of each edition."""
-    sheet.set_column(0, 0, 24)
-    sheet.set_column(1, 1, 110)
+    set_sentence_columns(sheet)
     line = 0
     for section in comparison.report(0).sections:
         for part in section.parts:
             for k, sentence in enumerate(part.items if isinstance(part, Bullets) else ()):
-                sheet.write_string(line, 0, prose(section.title) if k == 0 else "", formats["prose"])
-                sheet.write_string(line, 1, prose(sentence), formats["prose"])
+                write_sentence(sheet, line, section.title if k == 0 else "", sentence, formats)
                 line += 1
     for name, release in zip(comparison.names, comparison.releases, strict=True):
         for k, sentence in enumerate(release.guarantee):
-            sheet.write_string(line, 0, cell_text(f"Edition {name}") if k == 0 else "", formats["prose"])
-            sheet.write_string(line, 1, prose(sentence), formats["prose"])
+            write_sentence(sheet, line, f"Edition {name}" if k == 0 else "", sentence, formats)
             line += 1
     print_on_wide_pages(sheet, (0, 0))

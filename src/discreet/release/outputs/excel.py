@@ -6,7 +6,7 @@ headings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ...errors import Unsupported
@@ -31,8 +31,10 @@ from .workbook import (
     cell_text,
     print_on_wide_pages,
     prose,
+    set_sentence_columns,
     sheet_names,
     workbook,
+    write_sentence,
 )
 
 #: Limit of Excel: rows of a sheet, less those over the data.
@@ -201,9 +203,9 @@ def _data(sheet: Sheet, columns: list[Column], meanings: Mapping[str, str], form
     """Write all columns of a table, the meaning of each over its heading."""
     lines = 1
     for k, column in enumerate(columns):
-        is_flag = column.name == "status"  # beside right-aligned counts, from which text needs a distance
-        cell_format = formats["answer" if is_flag else column.type]
-        heading = "centre heading" if is_flag else "heading" if column.type == "text" else "right heading"
+        is_centred = _is_beside_another_kind(columns, k)
+        cell_format = formats["answer" if is_centred else column.type]
+        heading = "centre heading" if is_centred else "heading" if column.type == "text" else "right heading"
         meaning = meanings.get(column.name, COLUMN_MEANING.get(column.name, "a column of the groups"))
         sheet.write_string(0, k, prose(meaning), formats["meaning"])
         sheet.write_string(1, k, cell_text(column.name), formats[heading])
@@ -223,13 +225,20 @@ def _data(sheet: Sheet, columns: list[Column], meanings: Mapping[str, str], form
     print_on_wide_pages(sheet, (0, 1))
 
 
+def _is_beside_another_kind(columns: Sequence[Column], k: int) -> bool:
+    """Return whether a column needs a distance: the flag right of counts, or numbers left of a text."""
+    if columns[k].name == "status":
+        return True
+    following = columns[k + 1] if k + 1 < len(columns) else None
+    return (
+        columns[k].type != "text" and following is not None and following.type == "text" and following.name != "status"
+    )
+
+
 def _guarantee(sheet: Sheet, release: Release, formats: Formats) -> None:
-    sheet.set_column(0, 0, 24)
-    sheet.set_column(1, 1, 110)
+    set_sentence_columns(sheet)
     for line, (name, text) in enumerate(_lines(release)):
-        sheet.write_string(line, 0, prose(name), formats["heading"] if not text else formats["prose"])
-        if text:
-            sheet.write_string(line, 1, prose(text), formats["prose"])
+        write_sentence(sheet, line, name, text, formats)
     print_on_wide_pages(sheet, (0, 0))
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, TypeAlias
 
 from ...errors import MissingExtra
@@ -18,6 +19,13 @@ from ...plots.chart import printable
 
 #: Limits of Excel: characters of a cell, characters of a sheet's name.
 MAX_CELL_CHARACTERS, _MAX_NAME_CHARACTERS = 32_000, 31
+
+#: Widths of the two columns of a sheet of sentences, and of a line of their text, in characters.
+_NAME_WIDTH, _TEXT_WIDTH = 24, 110
+_NAME_LINE, _TEXT_LINE = 22, 108
+
+#: Height of a line of such a sheet, in points.
+_PROSE_LINE = 15
 
 #: Name of a format -> its properties.
 _FORMATS: Mapping[str, Mapping[str, object]] = {
@@ -103,6 +111,23 @@ def prose(text: str) -> str:
     'one person (all rows)'
     """
     return cell_text(re.sub(r"`([^`]+)`", r"\1", text))
+
+
+def set_sentence_columns(sheet: Sheet) -> None:
+    """Set the widths of the two columns of a sheet of sentences."""
+    sheet.set_column(0, 0, _NAME_WIDTH)
+    sheet.set_column(1, 1, _TEXT_WIDTH)
+
+
+def write_sentence(sheet: Sheet, line: int, name: str, text: str, formats: Formats) -> None:
+    """Write a name and a sentence on a line that is as high as both need; without a sentence, the name is a heading."""
+    sheet.write_string(line, 0, prose(name), formats["prose" if text else "heading"])
+    if not text:
+        return
+    sheet.write_string(line, 1, prose(text), formats["prose"])
+    height = max(len(wrap(prose(name), _NAME_LINE)), len(wrap(prose(text), _TEXT_LINE)))
+    if height > 1:  # LibreOffice keeps the height of one line unless the file states another
+        sheet.set_row(line, _PROSE_LINE * height)
 
 
 def print_on_wide_pages(sheet: Sheet, repeated_lines: tuple[int, int], pages: int = 1) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from starlette.datastructures import FormData, QueryParams
 
 from ...engines.base import ROW
-from ...errors import DiscreetError, InvalidInput
+from ...errors import DiscreetError, InvalidInput, arg
 from ...questions.expressions import name_text
 from ..frame.fields import whole_number
 
@@ -177,6 +177,13 @@ class ReleaseForm:
         if self.quantiles:
             request["quantile"] = self.quantiles
         irrelevant = self._irrelevant_fields(unit)
+        if "max_groups" not in irrelevant and not dict(self.options)["max_groups"]:
+            raise IncompleteForm(
+                f"say in how many groups one {self.unit_word} is counted.",
+                f"With {arg('max_groups', 1)}, a {self.unit_word} with rows in several groups is counted in one of "
+                "them only; more groups need more noise.",
+                argument="max_groups",
+            )
         for name, value in self.options:
             if value and value != DEFAULTS[name] and name not in irrelevant:
                 request[name] = whole_number(name, value) if name in INTEGER_FIELDS else value
