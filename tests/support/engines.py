@@ -81,7 +81,7 @@ class Engine:
 
     def asked(self, counting: Counting) -> Counting:
         """What is counted of ``t``, of the table under this engine's name."""
-        question = replace(counting.question, table=self.table, qualified="." in self.table)
+        question = replace(counting.question.called(self.table), qualified="." in self.table)
         return replace(counting, question=question)
 
     def answered(self, table: awkward.Table, countings: Sequence[Counting]) -> list[Counting]:

@@ -74,7 +74,7 @@ def _differ(what: str, name: str, mine: object, other: str, theirs: object) -> I
 
 def _without_table(question: Question) -> str:
     """Return the question with a fixed table name: next quarter's file has another name."""
-    return replace(question, table="t", qualified=False).text
+    return replace(question.called("t"), qualified=False).text
 
 
 def _refuse_other_groups(mine: Groups, theirs: Groups, name: str, other: str) -> None:
