@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from .errors import InvalidInput
+from .wording import article
 
 #: The unit of a release in which each row is protected separately.
 ROW = "row"
@@ -75,7 +76,7 @@ class Unit:
     @property
     def a(self) -> str:
         """The noun for one unit, with its article."""
-        return f"{'an' if self.one[0].casefold() in 'aeiou' else 'a'} {self.one}"
+        return f"{article(self.one)} {self.one}"
 
     @property
     def is_person(self) -> bool:

@@ -72,6 +72,22 @@ def percent(share: Fraction | float, digits: int = 3) -> str:
     return f"{math.floor(value * 1000) / 1000:g}%" if shown == "100" and share < 1 else f"{shown}%"
 
 
+#: Words that begin with the sound of another letter than their first.
+_CONSONANT_SOUNDS = re.compile(r"(use|uni|uid|uuid|ur[il]|eu|one(?![a-z])|once)")
+_VOWEL_SOUNDS = re.compile(r"(hour|hono|heir)")
+
+
+def article(name: str) -> str:
+    """Return the indefinite article for a noun or the name of a column, in backticks or without.
+
+    >>> article("`id`"), article("person"), article("user_id"), article("household"), article("hour")
+    ('an', 'a', 'a', 'a', 'an')
+    """
+    start = name.lstrip("`'\"").casefold()
+    vowel = start[:1] in tuple("aeiou") and not _CONSONANT_SOUNDS.match(start)
+    return "an" if vowel or _VOWEL_SOUNDS.match(start) else "a"
+
+
 def rounded(value: Fraction | float, digits: int = 3) -> str:
     """Return a number with ``digits`` significant digits, for any magnitude; below a million without a power of ten.
 

@@ -63,7 +63,7 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
     "dataset show": (("visits.toml",), "epsilon 3"),
     "dataset check": (("visits.toml",), "holds"),
     "dataset add-column": (("added.toml", "--domain", "site=1..3"), "epsilon 3"),
-    "ledger init": (("new.ledger", *ACCOUNT), "epsilon = 3"),
+    "ledger init": (("new.ledger", *ACCOUNT, "--dataset", "births"), "epsilon = 3"),
     "ledger show": (("shown.ledger",), "an abandoned question"),
     "ledger release": (("abandoned.ledger", "2", "--because", "a power cut"), "left        epsilon = 3"),
     "ledger plan": (("year.toml",), "all would be paid"),

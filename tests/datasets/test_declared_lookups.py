@@ -10,6 +10,8 @@ import pandas
 import pytest
 
 import discreet as dc
+from discreet.datasets.create import check_dataset
+from discreet.datasets.declaration import Declaration
 from discreet.errors import InvalidInput, UnreadableFile
 from support.bundles import edit, edit_json
 from support.refusals import refused
@@ -183,3 +185,16 @@ def test_a_forged_statement_about_a_look_up_is_noticed(bundle: Path, change: dic
 def test_a_request_that_looks_up_the_unit_is_refused(bundle: Path) -> None:
     edit(bundle, "request.json", "visits.county", "visits.person")
     assert dc.verify_bundle(bundle)["request"].holds is False
+
+
+def test_a_check_of_the_declaration_finds_a_look_up_that_every_question_would_refuse(file: Path) -> None:
+    declared = Declaration.open(file)
+    assert check_dataset(declared) == ()
+    (file.parent / "regions.csv").write_text("county,region\n1,North\n2,South\n1,South\n")
+    (problem,) = check_dataset(declared)
+    assert "'regions'" in problem and "'1'" in problem
+    with refused(InvalidInput, "lookups"):
+        dc.Dataset.open(file).plan(BY_REGION, max_groups=1, epsilon=1)
+    (file.parent / "regions.csv").unlink()
+    (problem,) = check_dataset(declared)
+    assert "cannot read" in problem

@@ -345,3 +345,12 @@ for unit in ("row", "person"):
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[:3] == ["[3, 2]", "[3, 2]", "[1, 0]"]
+
+
+def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("")
+    (tmp_path / "u.csv.gz").write_bytes(gzip.compress(b""))
+    for name in ("t.csv", "u.csv.gz"):
+        source = open_source(tmp_path / name)
+        with refused(UnreadableFile, token="is empty"):
+            source.table(name[0])

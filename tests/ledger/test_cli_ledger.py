@@ -250,3 +250,13 @@ def test_a_ledger_is_not_made_for_a_file_that_is_not_there(tmp_path: Path) -> No
     with refused(InvalidInput, "data"):
         run("init", tmp_path / "x.ledger", "--data", "data/vists.csv", "--unit", "row", "--epsilon", 1)
     assert not (tmp_path / "x.ledger").exists()
+
+
+def test_init_warns_of_another_ledger_of_the_same_data_in_the_folder(tmp_path: Path) -> None:
+    terms = ("--unit", "row", "--epsilon", 1)
+    (tmp_path / "broken.ledger").write_text("no ledger")
+    for name, data in (("a.ledger", "visits"), ("b.ledger", "births")):
+        assert "warning" not in invoke("ledger", "init", tmp_path / name, "--data", data, *terms).stderr
+    warned = invoke("ledger", "init", tmp_path / "c.ledger", "--data", "visits", *terms)
+    assert "a.ledger" in warned.stderr and "b.ledger" not in warned.stderr
+    assert Ledger.open(tmp_path / "c.ledger").terms.dataset == "visits"

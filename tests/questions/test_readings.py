@@ -7,7 +7,7 @@ from pathlib import Path
 import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.questions.question import read_question
-from discreet.questions.readings import reading_notes
+from discreet.questions.readings import reading_notes, undeclared_notes
 from support.grids import every_case
 from support.refusals import refused
 
@@ -78,3 +78,48 @@ def test_the_plan_says_it_and_the_key_of_the_question_stays_the_same(tmp_path: P
     assert "health is stored as text" in str(plan) and plan.to_json()["notes"] == list(plan.notes)
     absent = dc.plan_release("SELECT COUNT(*) FROM v WHERE health > 10", **{**asked, "data": tmp_path / "no" / "v.csv"})
     assert absent.notes == () and absent.key == plan.key
+
+
+DECLARED = {"health": ["good", "poor", None], "site": range(1, 7)}
+
+
+@every_case(
+    ("condition", "odd"),
+    [
+        ("health = 'bad'", ["'bad'"]),
+        ("health <> 'bad'", ["'bad'"]),
+        ("site = 9", ["9"]),
+        ("site IN (1, 9, 10)", ["9", "10"]),
+        ("NOT site IN (9)", ["9"]),
+        ("health = 'bad' OR (site = 9 AND age = 3)", ["'bad'", "9"]),
+        ("health = 'good' AND site IN (1, 6)", []),
+        ("site = '6'", []),
+        ("age = 200", []),
+        ("LOWER(health) = 'bad'", []),
+        ("site > 9", []),
+        ("health IS NULL", []),
+        ("health LIKE 'b%'", []),
+    ],
+)
+def test_a_constant_that_is_not_declared_is_told(condition: str, odd: list[str]) -> None:
+    question = read_question(f"SELECT COUNT(*) FROM v WHERE {condition}", unit="row")
+    told = undeclared_notes(question, DECLARED.get)
+    assert [note.partition(" compares with ")[2].partition(", which")[0] for note in told] == odd
+    counted = read_question(f"SELECT COUNT_IF({condition}) FROM v", unit="row")
+    assert len(undeclared_notes(counted, DECLARED.get)) == len(odd)
+
+
+def test_the_plan_of_a_data_set_tells_constants_that_it_does_not_declare(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("person,site,health\nann,1,good\n")
+    columns = {"site": range(1, 7), "health": ["good", "poor"], "person": ["ann", ...]}
+    data = dc.Dataset(name="v", data=tmp_path / "v.csv", unit="row", columns=columns)
+
+    def told(where: str, **fields: object) -> list[str]:
+        plan = data.plan(by=["site"], where=where, epsilon=1, **fields)  # type: ignore[arg-type]
+        return [note for note in plan.notes if "declared values" in note]
+
+    assert len(told("health = 'bad'")) == len(told("SITE = 9")) == 1
+    assert told("health = 'good' AND site = 6") == told("person = 'eve'") == []
+    assert told("site = 9", domain={"site": range(1, 12)}) == []
+    plans = [data.plan(by=["site"], where=f"health = '{value}'", epsilon=1) for value in ("bad", "bad")]
+    assert plans[0].key == plans[1].key and "notes" not in plans[0].request

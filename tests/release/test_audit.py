@@ -240,6 +240,17 @@ def test_a_bundle_that_was_written_without_a_drawing_program_holds(out):
     assert verify_bundle(out).holds and "has no pictures" in verify_bundle(out)["pictures"].sentence
 
 
+def test_a_page_without_pictures_is_called_that_where_nothing_can_be_drawn(out, monkeypatch):
+    """Without a drawing program each picture "drawn again" is no picture, which must not count as a comparison."""
+    report = verify_bundle(out).release.report()
+    (out / "index.html").write_text(page(report, [NOT_DRAWN] * len(pictures_of(report))), encoding="utf-8")
+    seal(out)
+    monkeypatch.setattr(audit, "drawing_program", lambda: NO_PROGRAM)
+    monkeypatch.setattr(audit, "draw_picture", lambda picture, number: NOT_DRAWN)
+    finding = verify_bundle(out)["pictures"]
+    assert finding.holds and "has no pictures" in finding.sentence and "drawn again" not in finding.sentence
+
+
 def test_words_of_another_version_are_left_open_and_its_numbers_are_not(out):
     edit_json(out, "release.json", lambda stated: stated["program"].update(version="9.9"))
     edit(out, "GUARANTEE.md", "for everything in this folder", "in all")

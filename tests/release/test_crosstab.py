@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.errors import BudgetExceeded, DiscreetError, InvalidInput, MissingExtra, UnreadableFile, WrongType
+from discreet.release.bundle.report import NEAR_ZERO
 from support.grids import every_case
 from support.refusals import Parts, refused
 from support.tiers import examples
@@ -267,6 +268,43 @@ def test_a_mistake_is_refused_before_anything_is_spent(name: str, ledger: dc.Led
     with refused(kind, **parts):
         cross(ledger, *by, **fields)
     assert ledger.left().epsilon == 500 and not list(ledger.entries())
+
+
+def test_a_misspelt_column_is_answered_with_the_nearest(ledger: dc.Ledger) -> None:
+    for by in (("sit",), ("sit", "sex")):
+        with refused(InvalidInput, token="no column 'sit' ... 'site'"):
+            cross(ledger, *by)
+    assert not list(ledger.entries())
+
+
+def float_frame(values: list[float]) -> pd.DataFrame:
+    return pd.DataFrame({"person": np.arange(len(values)), "site": np.array(values, dtype=float)})
+
+
+@pytest.mark.parametrize("values", [[1, 1, 2, np.nan], [1.0, 2.0], []], ids=["with NaN", "without", "no rows"])
+def test_missing_values_of_floats_are_refused_by_the_type_alone(values: list[float], ledger: dc.Ledger) -> None:
+    """NaN is no missing value, so that NULL would have the count zero whatever the rows hold."""
+    frame = float_frame(values)
+    with refused(InvalidInput, "domain", token="frame.astype({'site': 'Float64'})"):
+        cross(ledger, "site", frame=frame, domain={"site": [1, 2, None]})
+    with refused(InvalidInput, "domain"):
+        cross(ledger, "Site", frame=frame, domain={"site": [1, None, ...]})
+    assert not list(ledger.entries())
+
+
+def test_the_advised_type_counts_the_missing_values(ledger: dc.Ledger) -> None:
+    frame = float_frame([1, 1, 2, np.nan]).astype({"site": "Float64"})
+    table = cross(ledger, "site", frame=frame, domain={"site": [1, 2, None]})
+    assert table.to_pandas()["count"].tolist() == [2, 1, 1]
+
+
+def test_notes_of_the_plan_and_on_the_counts_stand_under_the_table(ledger: dc.Ledger) -> None:
+    table = cross(ledger, "site", frame=float_frame([1, 1, 2]), domain={"site": [1, 2]})
+    (note,) = [note for note in table.to_json()["notes"] if "NaN" in note]
+    assert note in table.report().notes and note in table.release.plan.notes and "NaN" in table.describe()
+    misspelt = cross(ledger, "sex", domain={"sex": ["x", "y"]})
+    assert misspelt.to_json()["notes"][-1] == NEAR_ZERO == misspelt.report().notes[-1]
+    assert NEAR_ZERO not in table.to_json()["notes"]
 
 
 def test_a_missing_ledger_is_answered_with_the_line_that_makes_it(tmp_path: Path) -> None:

@@ -425,7 +425,7 @@ def test_the_command_line_discovers(data: Path, tmp_path: Path) -> None:
     book, out = tmp_path / "c.ledger", tmp_path / "out"
     run("ledger", "init", book, "--data", data, "--unit", "row", "--epsilon", 4, "--delta", "1e-5")
     asked = ["release", SQL, "--data", data, "--discover", "job", "--epsilon", 1, "--delta", "1e-6", "--unit", "row"]
-    assert "--unit-name person" in run(*asked, "--plan", code=2).stderr
+    assert "--one-row-each" in run(*asked, "--plan", code=2).stderr
     made = run(*asked, "--one-row-each", "--ledger", book, "-o", out).stdout
     assert "cook" in made and "zoo keeper" not in made
     run("verify", out, "--ledger", book)

@@ -19,6 +19,7 @@ import discreet as dc
 from discreet.cli.main import app
 from discreet.errors import Altered, InvalidInput, WrongType
 from discreet.ledger.budget import short
+from discreet.release.editions.report import percentage_in_words
 from discreet.release.editions.significance import changes_beyond_noise
 from discreet.release.noise import changes as changes_of
 from discreet.release.noise import growth as growth_of
@@ -508,3 +509,8 @@ def test_two_steps_of_add_remove_have_the_delta_of_two_steps(tmp_path):
     fact, _ = whole_cost(editions)
     delta = float(editions[0].cost.delta) * (1 + math.e)
     assert fact.startswith("ε = 3 for the values") and float(fact.rpartition("= ")[2]) == pytest.approx(delta, rel=0.01)
+
+
+def test_growth_that_rounds_to_nothing_has_no_sign() -> None:
+    shown = [percentage_in_words(value) for value in (-0.04, 0.04, 0.0, -0.06, 12.34, 1234.5)]
+    assert shown == ["0.0%", "0.0%", "0.0%", "-0.1%", "+12.3%", "+1,234%"]

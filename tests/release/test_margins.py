@@ -393,6 +393,11 @@ def combined(estimate: float | None, low: float | None, high: float | None) -> C
     return Combined(estimate, low, high, Fraction(19, 20), None, None, None, 1, "")
 
 
+def test_a_percentage_is_printed_with_its_sign() -> None:
+    figure = percentage([300, 700], cell_noise("geometric", epsilon=1), None, [True, False], [True, True])
+    assert str(figure) == "30.00% (95% interval 29.78% to 30.22%)"
+
+
 @every_case(
     ("figures", "words"),
     [

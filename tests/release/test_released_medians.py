@@ -189,3 +189,9 @@ def test_the_command_line_groups_a_dataset_by_columns(tmp_path) -> None:
     assert "nothing was spent" in again.stdout
     run("release", "--epsilon", "1", "-o", "none", code=2, cwd=tmp_path)
     run("release", MEDIAN, "--by", "sex", code=2, cwd=tmp_path)
+    where = [*line[:-3], "-o", "where", "--yes", *bands, "--where", "sex = 'f'"]
+    run(*where, cwd=tmp_path)
+    asked = json.loads((tmp_path / "where" / "request.json").read_text())
+    assert "sex = 'f'" in asked["tables"][0]["question"]
+    assert "--where" in run("release", MEDIAN, "--where", "sex = 'f'", code=2, cwd=tmp_path).stderr
+    assert "whole number" in run(*line[:5], "--error", "5%", *bands, code=2, cwd=tmp_path).stderr

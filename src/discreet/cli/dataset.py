@@ -145,7 +145,9 @@ def show(file: File, json: Json = False) -> None:
 
 @app.command()
 def check(file: File, json: Json = False) -> None:
-    """Check the declaration against the columns of its data and the terms of its ledger; no row is read.
+    """Check the declaration against the columns of its data, its look-ups and the terms of its ledger.
+
+    No row of the data is read; the rows of look-ups, which are public, are.
 
     Example: `discreet dataset check doctor_visits.toml`
     """
@@ -166,7 +168,8 @@ def check(file: File, json: Json = False) -> None:
         for problem in problems:
             say(f"problem   {problem}")
         if not problems:
-            say("holds     its data and its ledger match the declaration")
+            lookups = ", its look-ups" if declaration.lookups else ""
+            say(f"holds     its data{lookups} and its ledger match the declaration")
         _say_budget(ledger)
     decide(not problems)
 

@@ -39,13 +39,18 @@ def init(
 
     Example: `discreet ledger init study.ledger --data visits.csv --unit person --epsilon 3`
     """
-    from ..ledger.create import create_ledger
+    from ..ledger.create import create_ledger, other_ledgers
     from ..ledger.statement import terms_in_words
     from ..report import Report, Section, Terms
 
     ledger = create_ledger(
         path, data, unit, dataset=dataset, relation=relation, epsilon=epsilon, delta=delta, filter=filter
     )
+    for other in other_ledgers(ledger):
+        typer.echo(
+            f"warning: {other} is a ledger of {ledger.terms.dataset} already, and another ledger is a second budget.",
+            err=True,
+        )
     if json:
         print_json({"file": str(path), **ledger.terms.to_json()})
         return

@@ -63,7 +63,7 @@ def release(
     one_row_each: Annotated[bool, typer.Option("--one-row-each")] = False,
     epsilon: str | None = None,
     delta: str = "0",
-    error: int | None = None,
+    error: Annotated[str | None, typer.Option(metavar="INTEGER")] = None,
     mechanism: str = "geometric",
     properties: str | None = None,
     loss: str | None = None,
@@ -78,6 +78,9 @@ def release(
     by: Annotated[
         list[str] | None,
         typer.Option(help="Instead of SQL, for a dataset or a file with one table: the columns to group by: sex,age."),
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(help="With --by: a condition in SQL on the rows that are counted: year = 1.")
     ] = None,
     split: str | None = None,
     suppress_below: int | None = None,
@@ -146,7 +149,7 @@ def release(
         raise InvalidInput("--accept goes with a release or --plan.", f"Leave {arg('accept')} out.", argument="accept")
     if write is not None and not plan:
         raise InvalidInput("--write goes with --plan.", "Look at the plan before it is run.", argument="write")
-    questions = _questions(questions, by, quantile, data, dataset)
+    questions = _questions(questions, by, where, quantile, data, dataset)
     with _file_field_names(questions):
         file = _request_file(context, questions)
         declaration = find_dataset(questions, data, dataset) if file is None else _dataset_of(file)
@@ -216,9 +219,10 @@ class _Command(NamedTuple):
 
 
 def _questions(
-    questions: list[str] | None, by: list[str] | None, quantile: list[str] | None, data: str | None, dataset: str | None
-) -> list[str]:
-    """Return the questions, or the one that --by and --quantile ask."""
+    questions: list[str] | None, by: list[str] | None, where: str | None, quantile: list[str] | None,
+    data: str | None, dataset: str | None,
+) -> list[str]:  # fmt: skip
+    """Return the questions, or the one that --by, --where and --quantile ask."""
     from ..addresses import read_address
     from ..datasets.declaration import Declaration
     from ..datasets.search import declarations_in, is_declaration
@@ -228,8 +232,10 @@ def _questions(
     if questions:
         if by:
             raise InvalidInput("the question says what to group by.", f"Leave {arg('by')} out.", argument="by")
+        if where is not None:
+            raise InvalidInput("the question has its own condition.", f"Leave {arg('where')} out.", argument="where")
         return questions
-    if not by and not quantile:
+    if not by and not quantile and where is None:
         raise InvalidInput(
             'say what to count: SQL, such as "SELECT site, COUNT(*) FROM visits GROUP BY site", or '
             f"{arg('by', 'site')}.",
@@ -237,7 +243,7 @@ def _questions(
         )
     columns = [name.strip() for text in by or () for name in text.split(",") if name.strip()]
     if data is not None and dataset is None:
-        return [counting_sql(read_address(data).dataset, columns)]
+        return [counting_sql(read_address(data).dataset, columns, where)]
     declared = [Declaration.open(dataset)] if dataset and is_declaration(dataset) else declarations_in(Path())
     tables = [table for one in declared for table in one.tables]
     if len(tables) != 1:
@@ -246,7 +252,7 @@ def _questions(
             f"Say which: {arg('data', 'FILE')}, or {arg('dataset', 'FILE.toml')}.",
             argument="by",
         )
-    return [counting_sql(tables[0], columns)]
+    return [counting_sql(tables[0], columns, where)]
 
 
 def _release(questions: list[str], command: _Command, json: bool, because: str | None, accept: Path | None) -> None:
@@ -421,8 +427,15 @@ def _fields(context: typer.Context) -> RequestFields:
 
 def _field_value(name: str, value: object) -> object:
     """Convert the value of an option to that of its field."""
+    from ..errors import InvalidInput
     from ..release.plan.request_file import find_mechanism
 
+    if name == "error" and isinstance(value, str):
+        if not (value.isascii() and value.isdecimal()):
+            raise InvalidInput.must_be(
+                "error", "a whole number", value, f"A count may be so far off: {arg('error', 5)}.", argument="error"
+            )
+        return int(value)
     if name == "mechanism" and isinstance(value, str):
         return find_mechanism(value)
     return value.split(",") if name == "split" and isinstance(value, str) else value

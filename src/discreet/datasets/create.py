@@ -23,6 +23,7 @@ from .columns import DeclaredColumn
 from .declaration import ENDING, Declaration, DeclaredTable, refuse_existing, replace_file, write_new_file
 from .editions import bind_edition
 from .locations import relative_location
+from .lookups import PublicTables
 from .search import declarations_in
 from .toml_values import toml_key, toml_value
 
@@ -245,7 +246,10 @@ def refuse_other_terms(ledger: Ledger, declaration: Declaration) -> None:
 
 
 def check_dataset(declaration: Declaration) -> tuple[str, ...]:
-    """Check a declaration against its data and its ledger, without reading a row; return the problems."""
+    """Check a declaration against its data, its look-ups and its ledger; return the problems.
+
+    Of the look-ups, which are public, the rows are read, and of the data none.
+    """
     problems = []
     names: list[str] = []
     for table in declaration.tables:
@@ -266,6 +270,12 @@ def check_dataset(declaration: Declaration) -> tuple[str, ...]:
                 column.domain(declaration.folder)
         except InvalidInput as problem:
             problems.append(f"{name}: {problem}")
+    lookups = PublicTables(declaration)
+    for name in lookups:
+        try:
+            lookups[name].keys(None)
+        except (InvalidInput, UnreadableFile) as problem:
+            problems.append(str(problem))
     try:
         if declaration.ledger_address is not None:
             ledger = Ledger.open(declaration.ledger_address)

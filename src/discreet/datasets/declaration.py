@@ -278,6 +278,19 @@ class Declaration(Result):
         """Return the declaration of a column, ignoring case."""
         return next((one for name, one in self.columns.items() if name.casefold() == column.casefold()), None)
 
+    def values_of(self, name: str, asked: Mapping[str, object]) -> list[object] | None:
+        """Return all values of a column; None where there may be others.
+
+        ``asked`` has the values that a request declares instead, by the name of the column in lower case.
+        """
+        column, values = self.find_column(name), asked.get(name.casefold())
+        try:
+            if values is None and column is not None and column.bands is None:
+                values = column.domain(self.folder)
+        except DiscreetError:  # this question does not need them
+            return None
+        return None if not isinstance(values, list | tuple | range) or ... in values else list(values)
+
     # -------------------------------------------------------------------------------------------- writing
 
     def to_json(self) -> dict[str, Json]:

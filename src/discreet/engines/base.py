@@ -295,6 +295,10 @@ class Source(ABC):
         """Return notes for people about how this engine reads some columns, by their types alone."""
         return []
 
+    def refuse_missing(self, table: str, column: str) -> None:
+        """Refuse a group of missing values of a column whose type has none, by that type alone."""
+        return
+
     def column_names(self) -> set[str]:
         """Return the names of all columns of all tables and views."""
         return {column for table in self.tables() for column in self.table(table)}

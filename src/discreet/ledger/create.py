@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..addresses import Address, read_address
 from ..engines.sources import columns_of
-from ..errors import InvalidInput, arg
+from ..errors import DiscreetError, InvalidInput, arg
 from ..wording import spelled_alike
 from .ledger import Ledger
 
@@ -48,6 +48,21 @@ def create_ledger(
         delta=delta,
         filter=filter,
     )
+
+
+def other_ledgers(ledger: Ledger) -> list[str]:
+    """Return the files of other ledgers of the same data set in the folder of a new one: each is a further budget."""
+    place = Path(ledger.name)
+    if ledger.folder is None or not place.exists():
+        return []
+    names = []
+    for file in sorted(place.parent.glob("*.ledger")):
+        try:
+            if not file.samefile(place) and Ledger.open(file).terms.dataset == ledger.terms.dataset:
+                names.append(str(file))
+        except (DiscreetError, OSError):
+            continue  # a file that is no ledger
+    return names
 
 
 def _refuse_missing(address: Address) -> None:

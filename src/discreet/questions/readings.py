@@ -8,11 +8,12 @@ with a number always does. The plan notes the first; the second is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from ..errors import InvalidInput
+from ..wording import first_of
 from .conditions import Condition, piece
-from .expressions import FLIPPED, Compare, Literal, Member, atoms
+from .expressions import FLIPPED, Compare, Literal, Member, Test, atoms
 from .question import Question
 
 #: The types of literals and the kinds of columns in words.
@@ -90,6 +91,42 @@ def reading_notes(question: Question, kinds: Mapping[str, str]) -> tuple[str, ..
     conditions = [question.where, *(count.condition for count in question.aggregates), *cases]
     notes = (note for condition in conditions if condition is not None for note in _of_condition(condition, kinds))
     return tuple(dict.fromkeys(notes))
+
+
+def undeclared_notes(question: Question, declared: Callable[[str], Collection[object] | None]) -> tuple[str, ...]:
+    """Return notes on constants that are not among the declared values of the column they are compared with.
+
+    ``declared`` is a function of a column: its values, or None where not all of them are declared.
+
+    Examples
+    --------
+    >>> from .question import read_question
+    >>> question = read_question("SELECT COUNT(*) FROM visits WHERE health = 'bad' AND age = 7", unit="row")
+    >>> print(*undeclared_notes(question, {"health": ["good", "poor"]}.get))
+    health = 'bad' compares with 'bad', which is not among the declared values of health: good, poor.
+    """
+    conditions = [question.where, *(count.condition for count in question.aggregates)]
+    tests = (test for condition in conditions if condition is not None for test in atoms(condition.test))
+    return tuple(dict.fromkeys(note for test in tests for note in _of_undeclared(question, test, declared)))
+
+
+def _of_undeclared(
+    question: Question, test: Test, declared: Callable[[str], Collection[object] | None]
+) -> Iterator[str]:
+    if not isinstance(test, Member) and not (isinstance(test, Compare) and test.op in ("=", "<>")):
+        return
+    column = test.left.column
+    values = None if test.left.function or column in question.looked_up else declared(column)
+    if values is None:
+        return
+    texts = {str(value) for value in values}
+    for literal in test.literals if isinstance(test, Member) else (test.right,):
+        if isinstance(literal, Literal) and literal.type in ("VARCHAR", "DOUBLE") and str(literal.value) not in texts:
+            known = first_of([str(value) for value in values if value is not None], 6)
+            yield (
+                f"{piece(test.text)[1:-1]} compares with {literal.text}, which is not among the declared values of "
+                f"{column}: {known}."
+            )
 
 
 def _of_condition(condition: Condition, kinds: Mapping[str, str]) -> Iterator[str]:

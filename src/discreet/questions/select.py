@@ -262,7 +262,8 @@ def count_condition(item: Expression, names: frozenset[str], unit: str) -> Condi
     if name in ("Avg", "Min", "Max", "Stddev", "Variance"):
         raise refusal(
             f"{piece(item)} is not a count, and one person's value has no public bound",
-            "Count ranges of the column: COUNT_IF(age BETWEEN 0 AND 17).",
+            "Ask for the median, MEDIAN(age), of a column with declared bands or whole numbers, or count ranges of it: "
+            "COUNT_IF(age BETWEEN 0 AND 17).",
         )
     raise refusal(
         f"{piece(item)} is not a count",

@@ -13,6 +13,7 @@ from ..exact.rationals import Number
 from ..ledger.ledger import Ledger
 from ..ledger.stores.open import open_store
 from ..lists import read_list
+from ..questions.question import find_column
 from .bundle.cross_frames import CrossTable
 from .dataset import Dataset, counting_sql
 
@@ -104,7 +105,8 @@ def crosstab(
     >>> list(frame.index), list(frame.columns), bool(frame.loc["Total", "Total"] == frame["Total"].iloc[:-1].sum())
     ([1, 2, 3, 'Total'], ['f', 'm', 'Total'], True)
     """
-    if table_in_memory(frame) is None:
+    table = table_in_memory(frame)
+    if table is None:
         raise _not_a_frame(frame)
     down, across = _names(rows, "rows"), _names(columns, "columns")
     by = [*down, *across]
@@ -112,7 +114,9 @@ def crosstab(
         raise InvalidInput.must_be("rows", "a column, or several that differ from the columns across", by)
     declared, edges = _typed(domain, "domain"), _typed(bands, "bands")
     names_to_discover = _names(discover or (), "discover")
-    _refuse_undeclared(by, (*declared, *edges, *names_to_discover))
+    known = (*declared, *edges, *names_to_discover)
+    _refuse_unknown(by, known, [*table.names(), *table.index_names()])
+    _refuse_undeclared(by, known)
     _refuse_fields(fields)
     book = _open_ledger(ledger, dataset, unit)
     data = Dataset(
@@ -170,6 +174,14 @@ def _frame_package(value: object) -> str:
     """Return the library of data that an object belongs to; empty for plain Python."""
     package = type(value).__module__.partition(".")[0]
     return package if package in _FRAME_PACKAGES else ""
+
+
+def _refuse_unknown(by: Sequence[str], declared: Iterable[str], names: Sequence[object]) -> None:
+    """Refuse a column that the frame does not have; the plan refuses those of which values are declared."""
+    known = {name.casefold() for name in declared}
+    for name in by:
+        if name.casefold() not in known:
+            find_column(name, (one for one in names if isinstance(one, str)))
 
 
 def _refuse_undeclared(by: Sequence[str], declared: Iterable[str]) -> None:

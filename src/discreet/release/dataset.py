@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Unpack, cast
 
@@ -22,6 +23,7 @@ from ..ledger.ledger import Ledger, RecordedAnswer
 from ..lists import read_list
 from ..questions.domains import split_domain
 from ..questions.question import Question, read_question, table_of_question
+from ..questions.readings import undeclared_notes
 from ..questions.select import read_where
 from ..report import Json, Report, Result
 from ..sources.encodings import UTF8, read_encoding
@@ -153,7 +155,8 @@ class Dataset:
         return dataset
 
     def __repr__(self) -> str:
-        return f"<Dataset {self.declaration.dataset!r} of {self.declaration.name}>"
+        place = "" if self.declaration.path is None else f" of {self.declaration.name}"
+        return f"<Dataset {self.declaration.dataset!r}{place}>"
 
     def with_data(self, data: Data, *, edition: str) -> Dataset:
         """Return the data set with other data: the same people at another time, which ``edition`` names."""
@@ -252,7 +255,13 @@ class Dataset:
             related_tables(declaration, joined, source),
         )  # fmt: skip
         encoding = self._encoding(table, data)
-        plan = replace(plan, encoding=encoding or UTF8)
+        asked = {
+            name.casefold(): values
+            for name, values in _by_column(cast(Domain, request_fields.get("domain")), "domain").items()
+        }
+        values_of = partial(declaration.values_of, asked=asked)
+        notes = [note for one in plan.tables for note in undeclared_notes(one.question, values_of)]
+        plan = replace(plan, encoding=encoding or UTF8, notes=tuple(dict.fromkeys((*plan.notes, *notes))))
         if self._edition:
             overrides = (f"data: {data}" if isinstance(data, str) else "data in memory", *overrides)
         place = data if isinstance(data, str) else None

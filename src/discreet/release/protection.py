@@ -12,7 +12,7 @@ from ..privacy.relations import RELATIONS
 from ..questions.groups import Groups
 from ..questions.question import Question
 from ..unit import Unit
-from ..wording import plural
+from ..wording import article, plural
 from .levels.shape import Shape
 
 #: The message when a request names no unit.
@@ -201,20 +201,20 @@ class Protection:
         )
         return (
             *([choice] if bounded else []),
-            f"Rows without a {self.unit}, and rows outside WHERE or the declared groups, are not counted. We "
-            "cannot say how many rows were left out: that number is itself private.",
+            f"Rows without {article(self.unit)} {self.unit}, and rows outside WHERE or the declared groups, are not "
+            "counted. We cannot say how many rows were left out: that number is itself private.",
         )
 
     def _row_sentences(self, first: str, bounded: bool) -> tuple[str, ...]:
         """State that rows are counted, and which are missing. ``first`` says in which groups a unit is counted."""
         who, rows = self.who, plural(self.max_rows or 0, "row")
         groups = " Rows in more groups are missing too." if bounded else ""
-        bounds = "bounds (max_groups, max_rows) count" if bounded else "bound (max_rows) counts"
+        bounds = "Larger bounds (max_groups, max_rows) count" if bounded else "A larger bound (max_rows) counts"
         return (
             f"The counts are of rows, not of {who.several}: each has at most {rows} of one {who.one} in a group.",
             first,
             f"Rows beyond these are missing, so a count can be far below the number of rows in its group.{groups} "
-            f"Noise and intervals refer to the counts after this rule. Larger {bounds} more rows, and "
+            f"Noise and intervals refer to the counts after this rule. {bounds} more rows, and "
             f"{'add' if bounded else 'adds'} more noise.",
         )
 

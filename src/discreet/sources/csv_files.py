@@ -50,6 +50,8 @@ class Csv(Files):
                 refuse_other_marks(file, self.encoding)
                 with open_text(file, self.encoding) as lines:  # more than the heading is decoded
                     names = next(csv.reader(_first_lines(lines), delimiter=self.delimiter), None)
+                    if names is None:
+                        raise UnreadableFile(f"{file.name} is empty.", "Its first line must name the columns.")
         except UnreadableFile:
             raise
         except (OSError, EOFError, ValueError, csv.Error):

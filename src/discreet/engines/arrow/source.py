@@ -44,6 +44,8 @@ class _Column:
         Why it cannot be counted, and a remedy; None if it can.
     note
         A note for people about how it is read.
+    hides_missing
+        Whether its type has no missing values, so that something else, such as NaN, stands for them.
     """
 
     place: int
@@ -51,6 +53,7 @@ class _Column:
     read: str | None
     refusal: tuple[str, str] | None = None
     note: str | None = None
+    hides_missing: bool = False
 
 
 class CountedTable(Source):
@@ -98,6 +101,15 @@ class CountedTable(Source):
 
     def column_notes(self, table: str, columns: Sequence[str]) -> list[str]:
         return [note for column in columns if (note := self._columns[column].note) is not None]
+
+    def refuse_missing(self, table: str, column: str) -> None:
+        if self._columns[column].hides_missing:
+            raise InvalidInput(
+                f"no value of {column!r} is missing: it is a float column of pandas, where NaN is a number and NULL "
+                "would count nobody.",
+                f"Give types that know missing values: frame = frame.astype({{{column!r}: 'Float64'}}).",
+                argument="domain",
+            )
 
     def check_whole(self) -> None:
         """Do nothing: a table in memory is whole."""
@@ -180,6 +192,9 @@ class TablesTogether(Source):
     def column_notes(self, table: str, columns: Sequence[str]) -> list[str]:
         return self.table_source(table).column_notes(table, columns)
 
+    def refuse_missing(self, table: str, column: str) -> None:
+        self.table_source(table).refuse_missing(table, column)
+
     def check_whole(self) -> None:
         """Do nothing: tables in memory are whole."""
 
@@ -257,7 +272,9 @@ def _judged(table: TableInMemory) -> dict[str, _Column]:
     for place, (name, kind) in enumerate(zip(names, kinds, strict=True)):
         if place in stored:
             read, copied = guarded_reading(stored[place])
-            columns[name] = _Column(place, copied, read, note=table.note(name, kind))
+            columns[name] = _Column(
+                place, copied, read, note=table.note(name, kind), hides_missing=table.hides_missing(kind)
+            )
         elif table.is_null(kind):
             columns[name] = _Column(place, "VARCHAR", None)
         else:

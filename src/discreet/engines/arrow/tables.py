@@ -73,6 +73,10 @@ class TableInMemory(ABC):
         """Return what a person should know about how a column of that type is read."""
         return None
 
+    def hides_missing(self, kind: object) -> bool:
+        """Return whether a type has no missing values, so that something else, such as NaN, stands for them."""
+        return False
+
 
 def table_in_memory(data: object) -> TableInMemory | None:
     """Return the table if it is one of the three libraries'; None for a query or an unread stream."""
@@ -231,6 +235,9 @@ class _PandasFrame(TableInMemory):
             "stands for missing values, give the frame with types that know them: df.convert_dtypes()."
         )
 
+    def hides_missing(self, kind: object) -> bool:
+        return _is_float(kind)
+
     def size(self) -> int:
         return len(self._table)
 
@@ -242,7 +249,7 @@ class _PandasFrame(TableInMemory):
 _PLAIN_CATEGORIES = re.compile(r"u?int(8|16|32|64)|str|string")
 
 
-def _is_float(kind: Any) -> bool:
+def _is_float(kind: object) -> bool:
     return isinstance(kind, np.dtype) and kind.kind == "f"
 
 

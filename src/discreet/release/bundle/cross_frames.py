@@ -19,6 +19,7 @@ from ..tables.typed_columns import COLUMN_TYPES, error_type
 from .cross import MAX_COLUMNS, count_and_interval, figure
 from .frames import load_package
 from .introduction import opening_sentences
+from .report import near_zero_notes
 
 if TYPE_CHECKING:
     from ..tables.released import ReleasedTable
@@ -150,6 +151,7 @@ class CrossTable(Result):
             "low": self._figures("low")[0],
             "high": self._figures("high")[0],
             "guarantee": list(release.guarantee),
+            "notes": list(self._notes),
             "ledger": dict(release.ledger),
         }
         return stamped("cross-table", 1, content)
@@ -172,11 +174,16 @@ class CrossTable(Result):
                 Section(parts=tuple(parts)),
                 Section("What is protected", (Bullets(opening_sentences(release)),)),
             ),
-            notes=() if release.fresh else (release.payment,),
+            notes=(*self._notes, *(() if release.fresh else (release.payment,))),
         )
 
     def __str__(self) -> str:
         return self.describe()
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """The notes of the plan, which nobody sees otherwise, and those on the counts."""
+        return (*self.release.plan.notes, *near_zero_notes(self.release))
 
     def _headline(self) -> str:
         shape = f"{plural(len(self._down), 'row')} x {plural(len(self._across), 'column')}"

@@ -156,8 +156,8 @@ def _figures(row: Mapping[str, Json]) -> tuple[str, ...]:
     before, after = (f"{row[name]:,}" if row[name] is not None else "–" for name in ("earlier", "later"))
     if row["difference"] is None:
         return before, after, "–", "–", "–", "–"
-    growth = "–" if row["growth"] is None else _percentage(row["growth"])
-    ends = "–" if row["growth_low"] is None else _ends(row["growth_low"], row["growth_high"], _percentage)
+    growth = "–" if row["growth"] is None else percentage_in_words(row["growth"])
+    ends = "–" if row["growth_low"] is None else _ends(row["growth_low"], row["growth_high"], percentage_in_words)
     change = f"{_MARK if row['beyond_noise'] else ''}{_signed(row['difference'])}"
     return before, after, change, _ends(row["low"], row["high"], _signed), growth, ends
 
@@ -167,9 +167,11 @@ def _signed(value: object) -> str:
     return f"{value:+,}" if value else "0"
 
 
-def _percentage(value: object) -> str:
+def percentage_in_words(value: object) -> str:
+    """Return growth in percent with its sign, unless it rounds to nothing."""
     assert isinstance(value, int | float)
-    return f"{value:+,.1f}%" if abs(value) < 1000 else f"{value:+,.0f}%"
+    text = f"{value:+,.1f}%" if abs(value) < 1000 else f"{value:+,.0f}%"
+    return "0.0%" if text in ("+0.0%", "-0.0%") else text
 
 
 def _ends(low: Json, high: Json, show: object) -> str:

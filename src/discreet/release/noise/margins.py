@@ -58,6 +58,8 @@ class Combined:
         Number of noisy cells in the figure.
     how
         A sentence on the method of the interval.
+    is_percentage
+        Whether the figures are in percent.
     """
 
     estimate: int | float | None
@@ -69,13 +71,18 @@ class Combined:
     bias_high: float | None
     cells: int
     how: str
+    is_percentage: bool = False
 
     def __str__(self) -> str:
-        decimals = _decimals(self)
-        estimate = "unknown" if self.estimate is None else _format(self.estimate, decimals, round)
-        low = "unknown" if self.low is None else _format(self.low, decimals, math.floor)
-        high = "unknown" if self.high is None else _format(self.high, decimals, math.ceil)
+        estimate, low, high = (
+            self._shown(figure, towards)
+            for figure, towards in ((self.estimate, round), (self.low, math.floor), (self.high, math.ceil))
+        )
         return f"{estimate} ({percent(self.level, 6)} interval {low} to {high})"
+
+    def _shown(self, figure: int | float | None, towards: Callable[[Fraction], int]) -> str:
+        unit = "%" if self.is_percentage else ""
+        return "unknown" if figure is None else f"{_format(figure, _decimals(self), towards)}{unit}"
 
 
 #: Largest number of decimals of a figure.
@@ -187,6 +194,7 @@ def percentage(
         None,
         int(outer.sum()),
         how,
+        is_percentage=True,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -202,3 +202,11 @@ def refuse_unmatchable_values(drafts: Sequence[Draft]) -> None:
                         f"Write {instead}{months if column_kind != 'boolean' else ''}.",
                         argument="domain",
                     )
+
+
+def columns_with_missing(draft: Draft) -> Iterator[str]:
+    """Yield the columns whose missing values are declared as a group."""
+    groups = draft.groups
+    for column, kind, domain in zip(draft.declared_columns, groups.kinds, groups.values, strict=True):
+        if kind != BAND and None in listed_values(domain):
+            yield column

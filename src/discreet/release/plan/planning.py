@@ -30,7 +30,14 @@ from ..tables.kinds import draft_of
 from ..tables.table import TablePlan
 from .banding import banded_notes, declare_bands
 from .caps import CapError, errors_of_caps, refuse_with_rows
-from .declaring import blank_notes, contribution_bound, declare_groups, declared_sizes, refuse_unmatchable_values
+from .declaring import (
+    blank_notes,
+    columns_with_missing,
+    contribution_bound,
+    declare_groups,
+    declared_sizes,
+    refuse_unmatchable_values,
+)
 from .noise_request import NoiseRequest
 from .plan import Plan
 from .quantile_planning import add_quantiles, quantiles_of, refuse_without_bands, request_for_quantiles
@@ -183,6 +190,11 @@ def _notes(
     bases = [draft.base for draft in drafts]
     kinds = [{**source.table(base.table), **base.looked_up, **joined_kinds(base, source)} for base in bases]
     notes += [note for base, each in zip(bases, kinds, strict=True) for note in reading_notes(base, each)]
+    for draft in drafts:
+        for column in columns_with_missing(draft):
+            for table in (draft.base.table, *(one.join.table for one in draft.base.tables)):
+                if column in draft.base.stored_of(table):
+                    source.refuse_missing(table, column)
     for base in bases:
         for table in (base.table, *(one.join.table for one in base.tables)):
             notes += source.column_notes(table, sorted(base.stored_of(table)))

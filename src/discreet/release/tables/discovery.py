@@ -252,7 +252,7 @@ def _refuse_unbounded_people(request: ReleaseRequest) -> None:
             "a person with many rows in one group would be named for certain, because each row counts as a person of "
             "its own.",
             f"Name the column of the person: {arg('unit', 'COLUMN')}. If each person has one row, say so: "
-            f"{arg('unit_name', 'person')}.",
+            f"{arg('one_row_each', True)}.",
             argument="unit",
         )
     if request.unit != ROW and request.one_row_each:

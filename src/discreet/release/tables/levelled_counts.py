@@ -262,7 +262,7 @@ class LevelledTable(ReleasedTable):
         estimate = None if total <= 0 else 100.0 * min(max(float(some / total), 0.0), 1.0)
         how = "one test of the part minus a share of the whole, by the law of the noise of all levels"
         low, high = max(0.0, float_down(100 * least)), min(100.0, float_up(100 * most))
-        return Combined(estimate, low, high, self.level, None, None, None, int(outer.sum()), how)
+        return Combined(estimate, low, high, self.level, None, None, None, int(outer.sum()), how, is_percentage=True)
 
     def _balance(self, lower: BoolArray, upper: BoolArray, share: Fraction) -> Balance:
         weights = (
