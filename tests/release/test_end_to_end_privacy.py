@@ -18,7 +18,7 @@ from discreet.engines.sources import open_source
 from discreet.exact.bits import SeededBits
 from discreet.release.counts import _answer, _Progress
 from discreet.release.plan.planning import plan_release
-from discreet.release.protection import Protection
+from discreet.release.protection import Change, Protection
 
 pytestmark = pytest.mark.full
 
@@ -81,7 +81,7 @@ def test_an_attacker_cannot_show_more_than_the_claim(neighbours):
 
 def test_a_wrong_sensitivity_is_caught(neighbours, monkeypatch):
     """As if one person moved one cell: the release then has epsilon 2, and the attack shows more than 1."""
-    monkeypatch.setattr(Protection, "sensitivity", lambda self, question, groups: 1)
+    monkeypatch.setattr(Protection, "change", lambda self, question, groups: Change(1, 1))
     first, second = (
         reports(ask(path, 1), open_source(path), seed) for path, seed in zip(neighbours, (1, 2), strict=True)
     )

@@ -120,6 +120,8 @@ def desk(installed: Installed, tmp_path: Path) -> Path:
         places = "SELECT site % 6 * 100 + 50 AS east, plan % 6 * 100 + 50 AS north FROM visits"
         engine.execute(f"COPY ({places}) TO '{tmp_path}/places.csv' (FORMAT csv, HEADER)")
     (tmp_path / "m.csv").write_text("2/3,1/6,1/6\n1/3,1/3,1/3\n1/6,1/6,2/3\n", encoding="utf-8")
+    year = 'format = "discreet budget plan"\nledger = "study.ledger"\n\n[[releases]]\nname = "spring"\nepsilon = 1\n'
+    (tmp_path / "year.toml").write_text(year, encoding="utf-8")
     for line in (
         "design --family geometric -n 100 --epsilon 0.1 -o m.json",
         "design --family randomized-response --labels excellent,good,fair,poor --epsilon 2 -o health.json",
@@ -191,6 +193,12 @@ TRIED: dict[str, list[str]] = {
         "release {by_health} --data visits.csv --unit person --max-groups 1 {health} --epsilon 1 --edition next "
         "--ledger study.ledger -o next_health --plan --write next.toml",
         "release next.toml",
+    ],
+    "contributions": [
+        "ledger init study.ledger --data visits.csv --unit person --epsilon 3",
+        "contributions {by_health} --data visits.csv --unit person {health} --epsilon 0.1 --ledger study.ledger",
+        "contributions {by_health} --data visits.csv --unit person {health} --epsilon 0.1 --of rows "
+        "--ledger study.ledger --json",
     ],
     "dataset new": [
         "dataset new visits.csv --unit person --budget 3 {health} --yes",
@@ -276,6 +284,11 @@ TRIED: dict[str, list[str]] = {
         "ledger copy one.ledger two.ledger",
         "ledger init three.ledger --data visits.csv --unit person --epsilon 3",
         "ledger copy three.ledger four.ledger --json",
+    ],
+    "ledger plan": [
+        "ledger init study.ledger --data visits.csv --unit person --epsilon 3",
+        "ledger plan year.toml",
+        "ledger plan year.toml --json",
     ],
     "ledger verify": [
         "ledger init one.ledger --data visits.csv --unit person --epsilon 3",

@@ -541,7 +541,7 @@ def test_the_suite_notices_an_engine_that_looks_at_other_rows(monkeypatch) -> No
         return independence.violations(random.Random(0), table, asked, engine.counts, engine.counts(table, asked))
 
     def looks_around(self: SparkDialect, test: str) -> str:
-        return f"{original(self, test)} AND (SELECT count(*) FROM counted_rows) % 2 = 0"
+        return f"{original(self, test)} AND (SELECT count(*) FROM counted_rows0) % 2 = 0"
 
     assert noticed() == []
     monkeypatch.setattr(SparkDialect, "row_test", looks_around)
