@@ -190,10 +190,13 @@ def test_names_that_are_not_a_columns_own_are_not_offered(tmp_path) -> None:
         counts(source, "SELECT COUNT(c) AS n FROM t")
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xff\n1\n", b"\xef\xbb\xbf"])
-def test_a_csv_file_without_a_heading_is_refused(tmp_path, content) -> None:
+@pytest.mark.parametrize(
+    ("content", "token"),
+    [(b"", "is empty"), (b"\n", "heading"), (b"\xff\xff\n1\n", "heading"), (b"\xef\xbb\xbf", "is empty")],
+)
+def test_a_csv_file_without_a_heading_is_refused(tmp_path, content, token) -> None:
     for name, packed in (("t.csv", content), ("t.csv.gz", gzip.compress(content))):
-        with refused(UnreadableFile, token="heading") as failure:
+        with refused(UnreadableFile, token=token) as failure:
             csv_source(tmp_path, packed, name).table("t")
         assert failure.value.__context__ is None
 
