@@ -1,4 +1,4 @@
-"""The ledger: a budget that is spent before noise is drawn, and cannot be overspent.
+"""The ledger: a budget that is spent before noise is drawn, and that refuses what it does not cover.
 
 A ledger binds a data set, the privacy unit, the neighbour relation and a budget. Every release first *reserves* its
 cost; it is *opened* before the first row can be read, and *committed* with its answer. If the program is killed, a
