@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 import discreet as dc
 from datasets.conftest import SQL, write_people
 from discreet.errors import InvalidInput, UnreadableFile
-from discreet.release.dataset import BoundPlan
+from discreet.release.bound_plan import BoundPlan
 from support.command_line import invoke, run
 from support.refusals import refused
 

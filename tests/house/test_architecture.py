@@ -279,7 +279,7 @@ ANY = {
         "privacy.matrices": 6, "privacy.plan": 7, "properties": 6, "questions.declarations": 3,
         "release.plan.request": 6, "release.plan.request_file": 5, "spaces.metric": 1, "spaces.products": 3,
         "requirements": 2,
-        "utility": 1, "datasets.columns": 1, "datasets.toml_domains": 1, "release.dataset": 2, "release.crosstab": 1,
+        "utility": 1, "datasets.columns": 1, "datasets.toml_domains": 1, "release.dataset": 1, "release.bound_plan": 1, "release.crosstab": 1,
     },
     "what a file or a request says, before it is checked; and what is kept of it": {
         "exact.products.kernel": 1, "exact.projective": 2, "exact.base": 1, "exact.kernels": 3, "exact.lattice": 2,
@@ -306,7 +306,7 @@ ANY = {
         "release.levels.overlapping": 2, "sources.engine": 4,
     },
     "options that are handed on, and rows of numbers that programs read": {
-        "": 3, "cli.design": 10, "cli.estimate": 1, "cli.perturb": 2, "cli.main": 4, "cli.release": 2,
+        "": 3, "cli.design": 10, "cli.estimate": 1, "cli.perturb": 2, "cli.main": 4, "cli.requests": 2,
         "cli.verify": 1, "demonstration": 1, "studies": 1, "estimation.fit": 1, "estimation.methods": 3,
         "estimation.simulation": 3, "estimation.strata": 1, "estimation.describing.summary": 6,
         "mechanisms.families": 1, "optimise.design.chooser": 1, "optimise.design.design": 11,

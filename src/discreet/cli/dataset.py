@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from ..engines.sources import Source
     from ..ledger.ledger import Cost, Ledger
     from ..release.acceptance import Acceptance
+    from ..release.bound_plan import BoundPlan
     from ..release.bundle.released import Release
     from ..release.counts import LedgerDecision
-    from ..release.dataset import BoundPlan
     from ..report import Report, Result
 
 app = typer.Typer(

@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from ..errors import DiscreetError, InvalidInput
 from ..report import Refusal
+from ..studies import load
 from . import (
     collect,
     dataset,
@@ -25,20 +26,30 @@ from . import (
     perturb,
     release,
     serve,
-    study,
     verify,
 )
 from .output import in_options, print_json, writer
+from .requests import RequestCommand
+
+
+def study() -> None:
+    """Reproduce a paper: its figures and tables computed again, and a verdict for each of its claims.
+
+    This verb is installed separately: `pip install discreet-studies`, or from a checkout `pip install -e studies`.
+    """
+    load("verb")
 
 
 class _Verbs(TyperGroup):
     """The verbs of the program. The verb of the studies is looked up among the installed distributions."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name == "study" and (installed := study.verb()) is not None:
-            program = typer.Typer(rich_markup_mode="markdown")
-            program.command(cmd_name, cls=_OnceCommand)(installed)
-            return typer.main.get_group(program).commands[cmd_name]
+        if cmd_name == "study":
+            # missing or incompatible: our own verb raises the error when it is called
+            with contextlib.suppress(ImportError):
+                program = typer.Typer(rich_markup_mode="markdown")
+                program.command(cmd_name, cls=_OnceCommand)(load("verb"))
+                return typer.main.get_group(program).commands[cmd_name]
         return super().get_command(ctx, cmd_name)
 
 
@@ -96,7 +107,7 @@ app.command()(verify.check)
 app.command()(verify.explain)
 app.command()(design.compare)
 app.command()(design.calibrate)
-app.command(cls=release.RequestCommand)(release.release)
+app.command(cls=RequestCommand)(release.release)
 app.command()(release.contributions)
 app.command()(editions.editions)
 app.command()(editions.export)
@@ -105,7 +116,7 @@ app.add_typer(ledger.app, name="ledger")
 app.command()(perturb.perturb)
 app.command()(estimate.estimate)
 app.add_typer(collect.app, name="collect")
-app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(study.study)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(study)
 app.command()(serve.serve)
 
 

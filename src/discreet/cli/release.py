@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 import typer
-from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from ..errors import Mention, arg
 from .dataset import (
@@ -21,32 +18,24 @@ from .dataset import (
     with_results,
 )
 from .output import Json, Page, decide, print_json, refuse_unwritable, say
+from .requests import (
+    as_option,
+    dataset_of,
+    file_field_names,
+    of_this_edition,
+    paths_of,
+    request_fields,
+    request_file,
+    write_typed,
+)
 
 if TYPE_CHECKING:
     from ..datasets.declaration import Declaration
     from ..engines.sources import Source
-    from ..release.dataset import BoundPlan
+    from ..release.bound_plan import BoundPlan
     from ..release.plan.plan import Plan
     from ..release.plan.request import ReleaseRequest, RequestFields
     from ..release.plan.request_file import RequestFile
-
-
-class RequestCommand(TyperCommand):
-    """A verb whose options are the fields of a request, which have the help texts."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        from ..release.plan.toml_text import FILE_WORDS
-
-        for parameter in self.params:
-            words = FILE_WORDS.get(str(parameter.name))
-            if words is not None and isinstance(parameter, TyperOption | TyperArgument):
-                parameter.help = words.help_text(_as_option)
-        return super().get_params(ctx)
-
-
-def _as_option(mention: Mention) -> str:
-    """Write a field as its option."""
-    return f"--{mention.name.replace('_', '-')} {mention.value}".rstrip()
 
 
 def release(
@@ -150,11 +139,11 @@ def release(
     if write is not None and not plan:
         raise InvalidInput("--write goes with --plan.", "Look at the plan before it is run.", argument="write")
     questions = _questions(questions, by, where, quantile, data, dataset)
-    with _file_field_names(questions):
-        file = _request_file(context, questions)
-        declaration = find_dataset(questions, data, dataset) if file is None else _dataset_of(file)
+    with file_field_names(questions):
+        file = request_file(context, questions)
+        declaration = find_dataset(questions, data, dataset) if file is None else dataset_of(file)
     if declaration is not None:
-        with _file_field_names(questions):
+        with file_field_names(questions):
             question_plan, out = _bound_plan(context, questions, declaration, file)
         if simulate is not None:
             _simulate(question_plan.plan, simulate, page, json)
@@ -165,22 +154,22 @@ def release(
         refuse_unwritable(page, [".html"], "a page")
         verdict, ledger_option = show_plan_with_dataset(question_plan, out, page, json, accept), ""
     else:
-        with _file_field_names(questions):
+        with file_field_names(questions):
             command = _command_line(context, questions, file)
         if simulate is not None:
-            with _file_field_names(questions):
+            with file_field_names(questions):
                 _simulate(command.plan()[0], simulate, page, json)
             return
         if not plan:
             _release(questions, command, json, because, accept)
             return
-        with _file_field_names(questions):
+        with file_field_names(questions):
             pure_plan, table = command.plan()
         refuse_unwritable(page, [".html"], "a page")
         verdict, out = _show_plan(pure_plan, command, table, page, json, accept), command.out
         ledger_option = "" if command.ledger else " --ledger PATH"
     if write is not None:
-        _write(context, write, questions, declaration)
+        write_typed(context, write, questions, declaration)
         options = f"{ledger_option}{'' if out else ' -o FOLDER'}"
         next_step = "" if verdict == "refused" else f"; to release: discreet release {write}{options}"
         typer.echo(f"written to {write}{next_step}", err=json)
@@ -267,7 +256,7 @@ def _release(questions: list[str], command: _Command, json: bool, because: str |
         raise missing_ledger(str(read_address(command.data)), command.request.unit)
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).", argument="out")
-    with _file_field_names(questions):
+    with file_field_names(questions):
         plan, source = command.plan()
         source = open_source(command.data) if source is None else source  # raises the error for missing data
         paying_ledger = open_ledger(ledger, plan)
@@ -281,7 +270,7 @@ def _simulate(plan: Plan, sizes: str, page: Path | None, json: bool) -> None:
     from ..release.simulate import simulate_release
 
     def write(mention: Mention) -> str:
-        return _as_option(mention._replace(name="simulate") if mention.name == "sizes" else mention)
+        return as_option(mention._replace(name="simulate") if mention.name == "sizes" else mention)
 
     refuse_unwritable(page, [".html"], "a page")
     try:
@@ -298,40 +287,11 @@ def _simulate(plan: Plan, sizes: str, page: Path | None, json: bool) -> None:
             say(f"written to {page}")
 
 
-def _request_file(context: typer.Context, questions: list[str]) -> RequestFile | None:
-    """Return the request file, if one is given; refuse options that it replaces."""
-    from ..errors import InvalidInput
-    from ..release.plan.request_file import is_request_file, open_request
-
-    if not is_request_file(questions):
-        return None
-    for name in _typed_fields(context):
-        if name != "edition":
-            option = f"--{name.replace('_', '-')}"
-            raise InvalidInput(f"{questions[0]} already has the request.", f"Leave {option} out, or change the file.")
-    return open_request(questions[0])
-
-
-def _dataset_of(file: RequestFile) -> Declaration | None:
-    """Return the declaration that a request file names, or None."""
-    from ..datasets.declaration import Declaration
-
-    return None if file.dataset is None else Declaration.open(file.dataset)
-
-
-def _paths(context: typer.Context, file: RequestFile | None) -> dict[str, str]:
-    """Return the paths of the options, or else of the request file."""
-    from ..release.plan.fields import LOCATIONS
-
-    options = {name: str(context.params[name]) for name in LOCATIONS if context.params[name] is not None}
-    return options if file is None else file.locations | options
-
-
 def _bound_plan(
     context: typer.Context, questions: list[str], declaration: Declaration, file: RequestFile | None
 ) -> tuple[BoundPlan, Path | None]:
     """Return the plan of a question to a declared dataset, and the folder of its bundle."""
-    fields, paths = dict(_fields(context)), _paths(context, file)
+    fields, paths = dict(request_fields(context)), paths_of(context, file)
     if file is not None:
         has_other_data = context.params["data"] is not None  # other data is another edition than the file's
         file_fields = {name: value for name, value in file.fields.items() if not (has_other_data and name == "edition")}
@@ -348,10 +308,10 @@ def _command_line(context: typer.Context, questions: list[str], file: RequestFil
     from ..release.plan.request import read_request
     from ..release.protection import WHOSE
 
-    fields, paths = _fields(context), _paths(context, file)
+    fields, paths = request_fields(context), paths_of(context, file)
     names = set()
     if file is not None:
-        request = _of_this_edition(file, fields.get("edition"), context.params["data"])
+        request = of_this_edition(file, fields.get("edition"), context.params["data"])
         if file.data is not None:
             names.add(read_address(file.data).dataset)
     else:
@@ -364,97 +324,6 @@ def _command_line(context: typer.Context, questions: list[str], file: RequestFil
     tables = {name.casefold() for name in (*names, request.dataset)} if request.dataset is not None else ()
     out = paths.get("out")
     return _Command(request, paths["data"], paths.get("ledger"), None if out is None else Path(out), frozenset(tables))
-
-
-def _of_this_edition(file: RequestFile, edition: str | None, data: str | None) -> ReleaseRequest:
-    """Return the request of a file for this edition; for other data, keep the dataset's name of the file's data."""
-    from dataclasses import replace
-
-    from ..addresses import read_address
-    from ..errors import InvalidInput
-
-    request = file.request if edition is None else replace(file.request, edition=edition)
-    if data is None or file.data is None or read_address(data).dataset == read_address(file.data).dataset:
-        return request
-    if edition is None:
-        raise InvalidInput(
-            f"{read_address(data)} is not the file of {file.path}, so it is an edition of its own.",
-            f"Name it: {arg('edition', '2026-Q2')}.",
-            argument="edition",
-        )
-    return replace(request, dataset=request.dataset or read_address(file.data).dataset)
-
-
-@contextmanager
-def _file_field_names(questions: list[str]) -> Iterator[None]:
-    """Raise errors about a request file with its fields as the file writes them, not as options."""
-    from ..errors import InvalidInput
-    from ..release.plan.request import RequestFields
-    from ..release.plan.request_file import as_line, is_request_file
-
-    def write(mention: Mention) -> str:
-        if mention.kind == "call":
-            return mention.name
-        # an option that may be given next to a file
-        if mention.name == "edition" or mention.name not in RequestFields.__annotations__:
-            return arg(mention.name, mention.value) if mention.value else arg(mention.name)
-        return mention.name if mention.kind == "name" or not mention.value else as_line(mention.name, mention.value)
-
-    try:
-        yield
-    except InvalidInput as problem:
-        if not is_request_file(questions) or problem.argument not in RequestFields.__annotations__:
-            raise
-        raise type(problem)(problem.written(write), argument=problem.argument) from None
-
-
-def _typed_fields(context: typer.Context) -> dict[str, object]:
-    """Return the fields of a request as they were typed: the options with the name of a field."""
-    from ..release.plan.request import WORDS
-
-    source = context.get_parameter_source
-    return {
-        name: value
-        for name, value in context.params.items()
-        if name != "questions" and name in WORDS and getattr(source(name), "name", "") == "COMMANDLINE"
-    }
-
-
-def _fields(context: typer.Context) -> RequestFields:
-    """Return the fields of the request on the command line, converted."""
-    return cast("RequestFields", {name: _field_value(name, value) for name, value in _typed_fields(context).items()})
-
-
-def _field_value(name: str, value: object) -> object:
-    """Convert the value of an option to that of its field."""
-    from ..errors import InvalidInput
-    from ..release.plan.request_file import find_mechanism
-
-    if name == "error" and isinstance(value, str):
-        if not (value.isascii() and value.isdecimal()):
-            raise InvalidInput.must_be(
-                "error", "a whole number", value, f"A count may be so far off: {arg('error', 5)}.", argument="error"
-            )
-        return int(value)
-    if name == "mechanism" and isinstance(value, str):
-        return find_mechanism(value)
-    return value.split(",") if name == "split" and isinstance(value, str) else value
-
-
-def _write(context: typer.Context, file: Path, questions: list[str], declaration: Declaration | None) -> None:
-    """Write the request of this command line to a file, as it was typed, with the dataset file that it names."""
-    from ..errors import InvalidInput
-    from ..release.plan.fields import LOCATIONS
-    from ..release.plan.request_file import is_request_file, write_request
-
-    if is_request_file(questions):
-        raise InvalidInput(f"{questions[0]} is a request file already.", f"Leave {arg('write')} out.")
-    paths = {name: context.params[name] for name in LOCATIONS}
-    typed = _typed_fields(context)
-    fields = {name: value if name == "mechanism" else _field_value(name, value) for name, value in typed.items()}
-    if declaration is not None:
-        fields["dataset"] = str(declaration.path)
-    write_request(file, questions, **paths, **cast("RequestFields", fields))
 
 
 def _show_plan(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...release.dataset import BoundPlan
+from ...release.bound_plan import BoundPlan
 from ...release.plan.request_file import request_text
 from ...release.plan.toml_text import toml_text
 from ...report import Json
