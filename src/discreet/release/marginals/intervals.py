@@ -212,7 +212,7 @@ class MarginErrors:
         sizes, totals = self.solver.margins.sizes, dict[Columns, FloatArray]()
         for table, cells in weights.items():
             for residual in subsets(table):
-                part = cells
+                part: Array = cells
                 for axis, j in reversed(list(enumerate(table, start=1))):
                     if j not in residual:
                         part = np.tensordot(part, classes[j] / sizes[j], (axis, 0))
@@ -221,5 +221,5 @@ class MarginErrors:
                     else:
                         mean = np.tensordot(part, classes[j] / sizes[j], (axis, 0))
                         part = part - np.expand_dims(mean, axis)
-                totals[residual] = np.asarray(totals[residual] + part if residual in totals else part)
+                totals[residual] = np.asarray(totals.get(residual, 0.0) + part)
         return totals

@@ -162,7 +162,7 @@ class WeightedNoises:
     >>> laws = (GeometricTails.two_sided(Fraction(1, 2)),)
     >>> noises = WeightedNoises.of(laws, np.array([0, 0]), np.array([0.5, -0.5]), np.array([1, 3]))
     >>> noises.counts.tolist(), noises.half_width(Fraction(1, 20))
-    ([4], 4.031)
+    ([4], 4.037)
     """
 
     laws: tuple[Law, ...]
