@@ -22,7 +22,6 @@ from ..exact.arrays import IntArray
 from ..exact.bits import Bits, SecureBits
 from ..exact.integers import positive_integer
 from ..exact.rationals import Number, as_fraction, text_up
-from ..ledger.bindings import bind_unit_name, refuse_other_unit_name
 from ..ledger.budget import Cost
 from ..ledger.ledger import Ledger
 from ..privacy.relations import RELATIONS
@@ -30,6 +29,7 @@ from ..report import Fact, Json, Prose, Report, Result, Section, Terms, TextTabl
 from ..strict_json import read_json
 from ..unit import Unit
 from ..wording import find_name, percent
+from .charging import bind_account, refuse_other_account
 from .counts import missing_ledger, open_ledger
 from .noise.cells import CellNoise, cell_noise
 from .plan.plan import Plan
@@ -46,7 +46,8 @@ _BOUNDS = {"groups": "max_groups", "rows": "max_rows"}
 
 #: Fields of a request that say whose contributions are counted, and what for.
 _FIELDS = frozenset(
-    {"unit", "unit_name", "domain", "groups", "zeros", "bands", "epsilon", "relation", "edition", "dataset", "level"}
+    {"unit", "unit_name", "per"}
+    | {"domain", "groups", "zeros", "bands", "epsilon", "relation", "edition", "dataset", "level"}
 )
 
 #: Largest number of cells.
@@ -194,7 +195,7 @@ class _Histogram:
         """The public request as JSON, which the ledger records."""
         whole = self.plan.canonical.request
         table = {name: value for name, value in whole["tables"][0].items() if name not in _OF_RELEASES}
-        kept = ("dataset", "edition", "unit", "unit_name", "relation", "epsilon", "encoding")
+        kept = ("dataset", "edition", "unit", "unit_name", "per", "relation", "epsilon", "encoding")
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -215,7 +216,8 @@ class _Histogram:
     def counting(self) -> Contributing:
         """Return what the source must count."""
         table = self.plan.canonical.tables[0]
-        return Contributing(table.question, table.groups, self.plan.protection.unit, 1, b"", of=self.of, top=self.top)
+        unit, per = self.plan.protection.unit, self.plan.protection.per
+        return Contributing(table.question, table.groups, unit, 1, b"", of=self.of, top=self.top, per=per)
 
 
 #: Fields of a table of a release that a histogram does not have.
@@ -323,20 +325,20 @@ def _planned(request: ReleaseRequest, data: Data, of: str, top: int) -> _Histogr
 def _released(histogram: _Histogram, source: Source, book: Ledger, leave_out: Fraction, bits: Bits) -> Contributions:
     """Return the recorded histogram, or a new one that the ledger pays for."""
     plan = histogram.plan
-    book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
-    refuse_other_unit_name(book, plan.protection.unit_name)
+    refuse_other_account(plan, book)
     record = book.recorded(histogram.key)
     if record is None:
         counting = histogram.counting()
         source.rehearse([counting])
         histogram.noise.draw(np.zeros(histogram.top, dtype=np.int64), bits)
-        if book.quote(histogram.cost)[1] is None:
-            bind_unit_name(book, plan.protection.unit_name)
+        if book.quote(histogram.cost, plan.periods)[1] is None:
+            bind_account(plan, book)
         record = book.answer(
             histogram.key,
             histogram.request,
             histogram.cost,
             lambda: _answer_or_error(histogram, source, counting, bits),
+            periods=plan.periods,
         )
     counts: IntArray = np.array(read_json(record.answer, "the recorded answer")["counts"], dtype=np.int64)
     if counts.shape != (histogram.top,):

@@ -91,8 +91,9 @@ class Discovery:
     def counting(self, question: Question, groups: Groups, protection: Protection, key: bytes) -> Discovering:
         """Return the groups and counts to ask of the source."""
         return Discovering(
-            question, groups, protection.unit, protection.max_groups, key, self.source_columns(question), self.kinds
-        )
+            question, groups, protection.unit, protection.max_groups, key, self.source_columns(question), self.kinds,
+            per=protection.per,
+        )  # fmt: skip
 
     def published_groups(
         self, question: Question, groups: Groups, labels: Sequence[Array], declared: IntArray
@@ -246,7 +247,7 @@ def refuse_misfits(request: ReleaseRequest) -> None:
 
 def _refuse_unbounded_people(request: ReleaseRequest) -> None:
     """Refuse a request in which one person could have any number of counts."""
-    who = Unit(request.unit, request.unit_name)
+    who = Unit(request.unit, request.unit_name, request.per)
     if who.is_row and not (request.one_row_each or request.unit_name):
         raise InvalidInput(
             "a person with many rows in one group would be named for certain, because each row counts as a person of "
