@@ -252,7 +252,7 @@ def units_of_one_person_in_words(plan: Plan) -> list[str]:
         return [
             f"{first} This release reads rows of {plan.periods[0]} alone, so its epsilon{delta} holds for all rows of "
             f"one {who.whole.one} too.",
-            f"Someone with rows in m {granularity}s, each read by one release like this, has m times this epsilon{many} "
+            f"Someone with rows in m {granularity}s, one release for each, has m times this epsilon{many} "
             "in all of them together.",
         ]
     read = ""
