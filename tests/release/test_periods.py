@@ -225,7 +225,7 @@ def test_a_period_that_was_not_charged_is_found(
         plan.release(tmp_path / "out")
     assert visits.ledger.left("2025-04").epsilon == 2
     report = dc.verify_bundle(tmp_path / "out", ledger=visits.ledger)
-    assert [one.name for one in report.findings if one.holds is False][-1:] == ["ledger"]
+    assert not report.holds and [one.name for one in report.checks if one.holds is False] == ["ledger"]
 
 
 def test_a_request_without_a_period_says_nothing_of_it(tmp_path: Path) -> None:
@@ -349,16 +349,14 @@ def test_months_read_by_one_release_cost_the_delta_of_as_many_steps(months: int)
 
 def test_months_read_by_one_release_cost_their_square_in_rho() -> None:
     """A shift by m has the Renyi divergence ``m^2 alpha rho``: of the discrete Gaussian, for whole orders, exactly."""
-    sigma2 = Fraction(9)
-    law = {k: math.exp(-(k**2) / (2 * float(sigma2))) for k in range(-90, 91)}
-    total = math.fsum(law.values())
+    variance = 9
+    total = math.fsum(math.exp(-(k**2) / (2 * variance)) for k in range(-90, 91))
     for months in (1, 2, 3):
         for order in (2, 3, 5):
-            moment = math.fsum(
-                (law[k] / total) ** order * (law[k - months] / total) ** (1 - order) for k in range(-80, 81)
-            )
+            exponents = (order * k**2 + (1 - order) * (k - months) ** 2 for k in range(-90, 91))
+            moment = math.fsum(math.exp(-exponent / (2 * variance)) for exponent in exponents) / total
             divergence = math.log(moment) / (order - 1)
-            assert divergence == pytest.approx(order * months**2 / (2 * float(sigma2)), rel=1e-6)
+            assert divergence == pytest.approx(order * months**2 / (2 * variance), rel=1e-9)
 
 
 def test_the_guarantee_says_what_several_months_cost() -> None:
