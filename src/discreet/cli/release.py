@@ -374,7 +374,7 @@ def contributions(
     of: Annotated[
         str, typer.Option(help="groups: in how many groups people are. rows: their largest number of rows in a group.")
     ] = "groups",
-    top: Annotated[int, typer.Option(help="Number of cells; the last is for so many or more.")] = 10,
+    top: Annotated[int, typer.Option(help="Number of counts: people with 1, 2, ... groups or rows, and the last of them for people with more too.")] = 10,
     leave_out: Annotated[str, typer.Option(help="The share of people that the suggested bound may affect.")] = "0.05",
     domain: Annotated[list[str] | None, typer.Option(help="Public values of a group column: site=1..6.")] = None,
     bands: Annotated[list[str] | None, typer.Option(help="Edges of a group column: age=18,30,65.")] = None,
