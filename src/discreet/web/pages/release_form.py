@@ -36,8 +36,8 @@ QUANTILE_TITLES = {
 #: Field of the form and of a request -> default, which a request omits.
 DEFAULTS = {
     "epsilon": "", "error": "", "delta": "0", "mechanism": "geometric", "counts": "", "max_groups": "", "max_rows": "",
-    "level": "0.95", "edition": "", "title": "", "publisher": "", "source": "", "contact": "", "totals": "", "one_row_each": "",
-    "relation": "add-remove",
+    "level": "0.95", "edition": "", "title": "", "publisher": "", "source": "", "contact": "", "totals": "",
+    "one_row_each": "", "relation": "add-remove",
 }  # fmt: skip
 
 #: Way to declare the groups of a column -> advice if they are missing.
