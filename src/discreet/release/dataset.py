@@ -272,7 +272,8 @@ class Dataset:
         The parameters are those of :func:`discreet.contributions`, without what is declared.
         """
         refuse_other_fields(fields)
-        bound = self.plan(question, **{**fields, "max_groups": 1})
+        options: RequestFields = {**fields, "max_groups": 1}
+        bound = self.plan(question, **options)
         return contributions_of(bound, of=of, top=top, leave_out=leave_out)
 
     def contributions(
