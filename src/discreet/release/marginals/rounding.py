@@ -52,7 +52,7 @@ def rounded_table(groups: Groups, values: Array, unit: int, errors: Mapping[Colu
     [1, 2, 2, 1]
     """
     if not groups.columns:
-        return np.maximum((2 * values + unit) // (2 * unit), 0).astype(np.int64)
+        return np.asarray(np.maximum((2 * values + unit) // (2 * unit), 0), dtype=np.int64)
     shape = Shape(groups, totals_of(len(groups.columns)))
     spread = [np.full(size, errors[level]) for level, size in zip(shape.levels, shape.sizes, strict=True)]
     return rounded_leaves(shape, values.reshape(-1, 1), unit, spread).reshape(-1)
