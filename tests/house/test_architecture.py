@@ -279,7 +279,8 @@ ANY = {
         "privacy.matrices": 6, "privacy.plan": 7, "properties": 6, "questions.declarations": 3,
         "release.plan.request": 6, "release.plan.request_file": 5, "spaces.metric": 1, "spaces.products": 3,
         "requirements": 2,
-        "utility": 1, "datasets.columns": 1, "datasets.toml_domains": 1, "release.dataset": 1, "release.bound_plan": 1, "release.crosstab": 1,
+        "utility": 1, "datasets.columns": 1, "datasets.toml_domains": 1, "release.dataset": 1, "release.bound_plan": 1,
+        "release.crosstab": 1,
     },
     "what a file or a request says, before it is checked; and what is kept of it": {
         "exact.products.kernel": 1, "exact.projective": 2, "exact.base": 1, "exact.kernels": 3, "exact.lattice": 2,
