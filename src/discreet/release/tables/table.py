@@ -73,7 +73,7 @@ class TablePlan(ABC):
     suppress_below: int | None = None
     max_rows: int | None = None
 
-    #: True if a release with this kind of table has no other table.
+    #: True if a release with this kind of table has no table of another kind.
     stands_alone: ClassVar[bool] = False
     #: The sentence of an audit on a table whose lines are all correct.
     lines_in_words: ClassVar[str]
