@@ -193,9 +193,8 @@ def test_with_several_groups_the_noise_with_the_lower_threshold_is_taken() -> No
     assert discovered_noise(Fraction(1, 5), Fraction(1, 10**8), draws=5, measures=1).reach == 89
     assert plan.cost.delta == Fraction(1, 10**8) and plan.cost.rho is None
     words = plan.describe()
-    assert "discrete Gaussian with variance 130; published only above 68" in words
-    assert "probability at most 1.61e-09 (8.05e-09 for the 5 draws of one `person`)" in words
-    assert "A group of 104 `person` values or more is named at least 99.9% of the time" in words
+    for number in ("variance 130;", "above 68", "1.61e-09 (8.05e-09", "104 `person`", "99.9%"):
+        assert number in words
     assert "never exceeds" not in words and "always named" not in words
     again = plan_from_request(json.loads(json.dumps(plan.request)))
     assert again.request == plan.request and again.guarantee == plan.guarantee and again.cost == plan.cost

@@ -87,7 +87,7 @@ class GaussianThreshold:
 
     Examples
     --------
-    >>> gaussian = GaussianThreshold(Fraction(335), 99, (1,) * 10)
+    >>> gaussian = GaussianThreshold(Fraction(262), 100, (1,) * 10)
     >>> gaussian.holds(Fraction(1), Fraction(1, 10**8))
     True
     """
