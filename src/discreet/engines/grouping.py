@@ -199,9 +199,7 @@ def _unit_sql(counting: Counting, kinds: Mapping[str, str], dialect: Dialect) ->
     return dialect.quoted(counting.unit) if kind == "integer" else dialect.reading(counting.unit, "VARCHAR", kind)
 
 
-def coded_rows(
-    counting: Counting, table: str, kinds: Mapping[str, str], dialect: Dialect, declared: Declared
-) -> str:
+def coded_rows(counting: Counting, table: str, kinds: Mapping[str, str], dialect: Dialect, declared: Declared) -> str:
     """Return SQL of ``c0, c1, ...``, the number of each value, and ``unit``, for each row with declared values."""
     keys = group_keys(counting, kinds, dialect, declared)
     reads, tests = list(keys.reads), []

@@ -28,7 +28,7 @@ def count_tables_of_rows(rows: Iterable[Row], counting: CountingTables) -> IntAr
     [1, 0, 0, 1, 0, 0, 0, 0]
     """
     question, groups = counting.question, counting.groups
-    places = [{value: place for place, value in enumerate(values)} for values in groups.values]
+    places: list[dict[object, int]] = [{value: k for k, value in enumerate(values)} for values in groups.values]
     records: dict[object, set[tuple[int, ...]]] = defaultdict(set)
     for number, row in enumerate(looked_up_rows(rows, question)):
         unit = number if counting.unit == ROW else read_value(row[counting.unit], "VARCHAR")

@@ -10,6 +10,8 @@ from ..protection import Protection
 from .discovered import DiscoveredDraft, DiscoveredTablePlan
 from .draft import Draft
 from .levelled import LevelledDraft, LevelledTablePlan
+from .margins.draft import MarginsDraft
+from .margins.plan import MarginsTablePlan
 from .plain import PlainDraft, PlainTablePlan
 from .table import Entry, TablePlan
 
@@ -17,11 +19,15 @@ if TYPE_CHECKING:
     from ..plan.request import ReleaseRequest
 
 #: The kinds of tables; an entry of a request belongs to the first one that it describes.
-KINDS: tuple[type[PlainTablePlan], ...] = (DiscoveredTablePlan, LevelledTablePlan, PlainTablePlan)
+KINDS: tuple[type[PlainTablePlan | MarginsTablePlan], ...] = (
+    MarginsTablePlan, DiscoveredTablePlan, LevelledTablePlan, PlainTablePlan,
+)  # fmt: skip
 
 
 def draft_of(request: ReleaseRequest, question: Question) -> Draft:
     """Return the draft of a question, of the kind that its request asks for."""
+    if request.tables is not None:
+        return MarginsDraft(request, question)
     if request.discover:
         return DiscoveredDraft(request, question)
     if question.levels or request.totals is not None:

@@ -201,6 +201,10 @@ class TablePlan(ABC):
     def file_names(self, name: str) -> list[str]:
         """Return the names of the CSV files of the released table; the first is this name."""
 
+    def recorded_file(self, name: str) -> str:
+        """Return the name of the file from which an audit reads the counts and computes all others."""
+        return name
+
     @abstractmethod
     def read(self, text: str, name: str, coverage: Fraction, edition: str, layout: int) -> ReleasedTable:
         """Read the counts and flags of a CSV file.
