@@ -158,12 +158,12 @@ class Release(Result):
         """
         return self.table(table).quantile(column, share, cells)
 
-    def quantile_table(self, table: int | str | Sequence[str] = 0) -> QuantileTable | None:
+    def quantile_table(self, table: int = 0) -> QuantileTable | None:
         """Return the quantiles that the release was asked for, of a table by its number; None without any."""
         requests = self.plan.quantiles_of(table)
         return QuantileTable(self.table(table), requests) if requests else None
 
-    def quantiles(self, table: int | str | Sequence[str] = 0) -> list[dict[str, Json]]:
+    def quantiles(self, table: int = 0) -> list[dict[str, Json]]:
         """Return a mapping for each quantile that the release was asked for: group columns, value, low and high."""
         quantiles = self.quantile_table(table)
         return [] if quantiles is None else quantiles.rows()

@@ -69,11 +69,13 @@ def _tables(release: Release, most: int) -> Iterator[Section]:
     for number, (file, table) in enumerate(zip(files[:MAX_TABLES], parts[:MAX_TABLES], strict=True)):
         rounding = table.rounding_in_words(f"`{file}`", f"`{rounded_file(file)}`")
         notes = (Prose(rounding, tone="note"),) if rounding else ()
-        question = Prose(question_in_words(release.plan, table.plan), tone="lead")
+        first_of_plan = number == 0 or table.plan is not parts[number - 1].plan
+        question = (Prose(question_in_words(release.plan, table.plan), tone="lead"),) if first_of_plan else ()
         first, *others = table_sections(table, _quantiles_of(release, number), most)
-        yield replace(first, title=table.title if many else "", parts=(question, *first.parts, *notes))
+        yield replace(first, title=table.title if many else "", parts=(*question, *first.parts, *notes))
         yield from others
-        yield Section("The question in SQL", (Code(table.question.text),), "folded")
+        if first_of_plan:
+            yield Section("The question in SQL", (Code(table.question.text),), "folded")
     if len(parts) > MAX_TABLES:
         more = plural(len(parts) - MAX_TABLES, "more table")
         yield Section(parts=(Prose(f"The CSV files have {more}."),))

@@ -79,7 +79,7 @@ class RequestFields(TypedDict, total=False):
     zeros: Rows
     totals: str | Sequence[str] | None
     quantile: str | Sequence[str | QuantileRequest]
-    tables: int | str | Sequence[Any] | Mapping[str, Any] | None
+    tables: int | str | Sequence[object] | Mapping[str, object] | None
     bands: Domain | None
     discover: str | Sequence[str] | None
     one_row_each: bool

@@ -1,7 +1,7 @@
 """The base class of all kinds of tables: counting, drawing, recording, reading back, pricing and wording.
 
-A kind is a subclass of :class:`TablePlan` in a file of its own, listed in :mod:`.kinds`. Nothing outside this package
-asks which kind a table is.
+A kind is a subclass of :class:`TablePlan` in a file of its own, listed in :mod:`...plan.kinds`. Nothing outside this
+package asks which kind a table is.
 """
 
 from __future__ import annotations

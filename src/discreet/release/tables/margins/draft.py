@@ -162,9 +162,8 @@ class MarginsDraft(Draft):
         assert isinstance(self.groups, ColumnValues)
         budget = _largest_rho(epsilon, delta) if self.is_gaussian else epsilon
         law = "discrete_gaussian" if self.is_gaussian else "geometric"
-        return [
-            MarginsTablePlan.of(self.base, self.groups, self.margins, SplitBudget(law, budget, self.parts), protection)
-        ]
+        split = SplitBudget(law, budget, self.parts)
+        return [MarginsTablePlan.from_split(self.base, self.groups, self.margins, split, protection)]
 
 
 @dataclass

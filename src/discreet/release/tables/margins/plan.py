@@ -106,7 +106,7 @@ class MarginsTablePlan(TablePlan):
     public_in_words: ClassVar[str] = "the question, the declared values and the list of tables"
 
     @classmethod
-    def of(
+    def from_split(
         cls, question: Question, groups: ColumnValues, margins: Margins, split: SplitBudget, protection: Protection
     ) -> MarginsTablePlan:
         """Return the plan with the noise that the split of the budget gives."""
@@ -164,7 +164,7 @@ class MarginsTablePlan(TablePlan):
         covered = {residual for one in split.parts for residual in margins.measured_by(one)}
         if split.budget <= 0 or not set(margins.residuals) <= covered:
             raise problem
-        return cls.of(question, groups, margins, split, protection)
+        return cls.from_split(question, groups, margins, split, protection)
 
     def to_json(self) -> dict[str, Json]:
         """Return the tables as JSON in a request; the noise follows from the parts of the budget."""
@@ -187,7 +187,7 @@ class MarginsTablePlan(TablePlan):
     # ---------------------------------------------------------------- size and noise
 
     @property
-    def columns(self) -> ColumnValues:
+    def column_values(self) -> ColumnValues:
         """The declared values of each column."""
         assert isinstance(self.groups, ColumnValues)
         return self.groups
@@ -213,7 +213,9 @@ class MarginsTablePlan(TablePlan):
     @cached_property
     def canonical(self) -> MarginsTablePlan:
         """The same tables with the values of each column in canonical order."""
-        columns = ColumnValues.together([canonical(self.columns.of((k,))) for k in range(len(self.margins.sizes))])
+        columns = ColumnValues.together(
+            [canonical(self.column_values.of((k,))) for k in range(len(self.margins.sizes))]
+        )
         return self if columns == self.groups else replace(self, groups=columns)
 
     @cached_property
@@ -338,7 +340,7 @@ class MarginsTablePlan(TablePlan):
             )
         if order != self.groups:
             counts = self._reordered(counts, order)
-        return MarginsRelease.of(self, counts, coverage, edition)
+        return MarginsRelease.from_measured(self, counts, coverage, edition)
 
     def _reordered(self, counts: IntArray, order: Groups) -> IntArray:
         """Return measurements made with the values of columns in another order."""
@@ -371,12 +373,14 @@ class MarginsTablePlan(TablePlan):
 
     def read(self, text: str, name: str, coverage: Fraction, edition: str, layout: int) -> ReleasedTable:
         """Read the measurements; an audit computes all else and compares it."""
-        empty = MarginsRelease.of(self, np.zeros(sum(self.sizes_of_measured), np.int64), coverage, edition, layout)
+        empty = MarginsRelease.from_measured(
+            self, np.zeros(sum(self.sizes_of_measured), np.int64), coverage, edition, layout
+        )
         lines = list(read_lines(text, name, empty.measured_headings, empty.measured_names()))
         numbers = list(map(int, lines))
         if list(map(str, numbers)) != lines:
             raise Refuted(f"{name} has a count that is not written as a plain whole number.")
-        return MarginsRelease.of(self, np.array(numbers, dtype=np.int64), coverage, edition, layout)
+        return MarginsRelease.from_measured(self, np.array(numbers, dtype=np.int64), coverage, edition, layout)
 
     # ---------------------------------------------------------------- words
 

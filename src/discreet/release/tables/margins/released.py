@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class MarginTable(ReleasedTable):
     @cached_property
     def own_groups(self) -> Groups:
         """The groups of the table."""
-        return self.plan.columns.of(self.table)
+        return self.plan.column_values.of(self.table)
 
     @property
     def groups(self) -> Groups:
@@ -75,7 +75,7 @@ class MarginTable(ReleasedTable):
     @property
     def unit(self) -> int:
         """Number of units in one."""
-        return 10 ** digits_of(self.plan.margins)
+        return int(10 ** digits_of(self.plan.margins))
 
     @property
     def variance(self) -> Fraction:
@@ -120,7 +120,7 @@ class MarginTable(ReleasedTable):
         ]
 
     @property
-    def chart_data(self) -> dict[str, Any]:
+    def chart_data(self) -> dict[str, object]:
         rows = self.rows_for_people(MAX_DRAWN_CELLS)
         cut = (f"The first {len(rows):,} of {self.counts.size:,} cells.",) if len(rows) < self.counts.size else ()
         return {"rows": rows, "by": self.by, "title": self.title, "sentences": cut, "level": percent(self.level, 6)}
@@ -244,7 +244,7 @@ class MarginsRelease(ReleasedTable):
     extra_meanings: ClassVar[Mapping[str, str]] = {"count": AGREEING_MEANING}
 
     @classmethod
-    def of(
+    def from_measured(
         cls, plan: MarginsTablePlan, measured: IntArray, coverage: Fraction, edition: str, layout: int = LAYOUT
     ) -> MarginsRelease:
         """Return the tables that follow from these measurements."""
@@ -339,7 +339,7 @@ class MarginsRelease(ReleasedTable):
         raise self._no_one_table()
 
     @property
-    def chart_data(self) -> dict[str, Any]:
+    def chart_data(self) -> dict[str, object]:
         return self.parts[-1].chart_data
 
     # ---------------------------------------------------------------- what is published
@@ -355,7 +355,7 @@ class MarginsRelease(ReleasedTable):
         for one in self.plan.split.parts:
             axes = margins.axes(one)
             start = ",".join(csv_label("*".join(names[k] for k in some)) for some in (one, margins.signs(one)))
-            groups = self.plan.columns.of(axes)
+            groups = self.plan.column_values.of(axes)
             for cell in range(groups.size):
                 lines.append(f"{start},{csv_label(' * '.join(map(str, groups.label(cell))))}")
         return lines
