@@ -12,7 +12,7 @@ from ...errors import InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
 from ...sources.engine import open_engine
 from ...sources.sql import quoted
-from ..base import ROW, Counting, DiscoveredGroups, Discovering, Snapshot, Source
+from ..base import Counting, DiscoveredGroups, Discovering, Snapshot, Source
 from ..duckdb.counting import count, discover, public_tables
 from ..duckdb.dialect import DUCKDB, DuckDbDialect
 from ..duckdb.types import guarded_reading, kind_of, refuse_as_unit
@@ -218,8 +218,10 @@ class _Copy(Snapshot):
     def prepare(self, countings: Sequence[Counting]) -> None:
         columns: dict[str, set[str]] = {}
         for counting in countings:
-            for table, unit in counting.units.items():
-                columns.setdefault(table, set()).update(counting.question.stored_of(table) | ({unit} - {ROW}))
+            for table in counting.units:
+                columns.setdefault(table, set()).update(
+                    counting.question.stored_of(table) | counting.unit_columns(table)
+                )
         for number, (table, names) in enumerate(columns.items()):
             self._copies[table] = f"held{number}"
             self._source_of(table).copy(self._engine, f"held{number}", sorted(names), empty=False)

@@ -24,7 +24,7 @@ from math import prod
 
 import numpy as np
 
-from ...errors import InvalidInput
+from ...errors import InvalidInput, arg
 from ...exact.arrays import IntArray
 from ..base import ROW, Counting
 
@@ -53,6 +53,10 @@ class CountingTables(Counting):
     def __post_init__(self) -> None:
         if len(self.question.aggregates) != 1 or self.conditions or self.max_rows is not None:
             raise InvalidInput("tables at once have one count, COUNT(*).", "Put a condition into WHERE.")
+        if self.per is not None:
+            raise InvalidInput(
+                "tables at once protect whole people, not their periods.", f"Leave {arg('per')} out.", argument="per"
+            )
         if self.groups.cells is not None or self.groups.zeros:
             raise InvalidInput("tables at once have all combinations of values.", "Declare values for each column.")
 
