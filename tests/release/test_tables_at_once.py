@@ -142,7 +142,7 @@ def test_released_tables_are_the_exact_least_squares_and_agree(relation: str, de
     noisy = table.draw(counts, SeededBits(1))
     release = table.from_record({"counts": noisy.tolist()}, table.to_json(), plan.level, "")
     ends = np.cumsum(table.sizes_of_measured)[:-1]
-    parts = zip(table.split.parts, np.split(noisy, ends), strict=True)
+    parts = zip(table.division.parts, np.split(noisy, ends), strict=True)
     exact = table.solver.combine({one: part.reshape(table.margins.shape(one)) for one, part in parts})
     arrays = {}
     for one, published in zip(table.margins.tables, release.parts, strict=True):
@@ -151,7 +151,7 @@ def test_released_tables_are_the_exact_least_squares_and_agree(relation: str, de
         shown = list(map(Fraction, published.texts))
         assert max(abs(a - b) for a, b in zip(values, shown, strict=True)) <= MAX_ROUNDING_ERROR
         arrays[one] = np.array(shown, dtype=object).reshape([table.margins.sizes[k] for k in one])
-        assert exact[one].variance == published.variance
+        assert exact[one].variance == published.cell_variance
     for one, array in arrays.items():
         for place in range(len(one)):
             assert np.array_equal(array.sum(axis=place), arrays[one[:place] + one[place + 1 :]])
@@ -162,7 +162,7 @@ def test_without_noise_the_tables_are_the_true_ones() -> None:
     plan, rows = planned(), rows_of_people()
     table = lead(plan)
     signed = table.signed(true_counts(plan, rows))
-    exact = np.concatenate([signed[one].reshape(-1) for one in table.split.parts])
+    exact = np.concatenate([signed[one].reshape(-1) for one in table.division.parts])
     release = table.from_record({"counts": exact.tolist()}, table.to_json(), plan.level, "")
     counting = CountingTables(table.question, table.groups, "person", 1, b"key", sets=table.margins.tables)
     everything = count_tables_of_rows(rows, counting)[:, 0].tolist()
@@ -193,7 +193,7 @@ def test_the_cost_is_within_the_request_and_rebuilt_from_it() -> None:
         again = plan_from_request(plan.request)
         assert again.key == plan.key and again.cost == plan.cost and again.request == plan.request
         table = lead(plan)
-        assert sum(table.split.share(one) for one in table.split.parts) == 1
+        assert sum(table.division.share(one) for one in table.division.parts) == 1
         if not plan.cost.delta:
             margins, relation = table.margins, RELATIONS[plan.protection.relation]
             spent = sum(

@@ -34,12 +34,12 @@ class MarginsDraft(Draft):
     ----------
     margins
         The tables.
-    parts
+    division
         The part of the budget of each measured set, as whole numbers.
     """
 
     margins: Margins = field(init=False)
-    parts: dict[Columns, int] = field(default_factory=dict)
+    division: dict[Columns, int] = field(default_factory=dict)
 
     counts_once: ClassVar[bool] = True
 
@@ -141,9 +141,9 @@ class MarginsDraft(Draft):
         """Split the budget, by public numbers alone."""
         relation = RELATIONS[protection.relation]
         if self.is_gaussian:
-            self.parts = coarse_parts(self.margins, relation, split_budget(self.margins, relation))[0]
+            self.division = coarse_parts(self.margins, relation, split_budget(self.margins, relation))[0]
         else:
-            self.parts = split_for_geometric(self.margins, relation, float(self.request.epsilon or 1))
+            self.division = split_for_geometric(self.margins, relation, float(self.request.epsilon or 1))
 
     @property
     def is_gaussian(self) -> bool:
@@ -162,7 +162,7 @@ class MarginsDraft(Draft):
         assert isinstance(self.groups, ColumnValues)
         budget = _largest_rho(epsilon, delta) if self.is_gaussian else epsilon
         law = "discrete_gaussian" if self.is_gaussian else "geometric"
-        split = SplitBudget(law, budget, self.parts)
+        split = SplitBudget(law, budget, self.division)
         return [MarginsTablePlan.from_split(self.base, self.groups, self.margins, split, protection)]
 
 

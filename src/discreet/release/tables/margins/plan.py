@@ -85,18 +85,18 @@ class MarginsTablePlan(TablePlan):
     ----------
     margins
         The tables.
-    split
+    division
         The split of the budget.
     noises
         The noise of each measured set.
-    relation
+    adjacency
         The neighbour relation, which the sensitivities follow from.
     """
 
     margins: Margins
-    split: SplitBudget
+    division: SplitBudget
     noises: Mapping[Columns, CellNoise]
-    relation: str
+    adjacency: str
 
     stands_alone: ClassVar[bool] = True
     lines_in_words: ClassVar[str] = "every signed marginal has its measured cells once, in order."
@@ -126,8 +126,8 @@ class MarginsTablePlan(TablePlan):
         sensitivity = sum(absolute_sensitivity(margins, one, relation) for one in split.parts)
         first = noises[next(iter(split.parts))]
         return cls(
-            question, groups, first, Fraction(1), sensitivity, margins=margins, split=split, noises=noises,
-            relation=protection.relation,
+            question, groups, first, Fraction(1), sensitivity, margins=margins, division=split, noises=noises,
+            adjacency=protection.relation,
         )  # fmt: skip
 
     @classmethod
@@ -172,9 +172,9 @@ class MarginsTablePlan(TablePlan):
         content: dict[str, Json] = {
             "tables": [list(table) for table in self.margins.tables],
             **(weights if set(self.margins.weights) != {1} else {}),
-            "law": self.split.law,
-            "budget": str(self.split.budget),
-            "parts": [self.split.parts.get(one, 0) for one in self.margins.residuals],
+            "law": self.division.law,
+            "budget": str(self.division.budget),
+            "parts": [self.division.parts.get(one, 0) for one in self.margins.residuals],
         }
         return {
             "question": self.question.text,
@@ -198,11 +198,11 @@ class MarginsTablePlan(TablePlan):
 
     @property
     def measured_levels(self) -> int:
-        return len(self.split.parts)
+        return len(self.division.parts)
 
     @cached_property
     def changes(self) -> tuple[tuple[CellNoise, Change], ...]:
-        relation = RELATIONS[self.relation]
+        relation = RELATIONS[self.adjacency]
         together: dict[int, tuple[CellNoise, int, int]] = {}
         for one, noise in self.noises.items():
             _, l1, l2 = together.get(id(noise), (noise, 0, 0))
@@ -230,10 +230,10 @@ class MarginsTablePlan(TablePlan):
     @cached_property
     def gap(self) -> float:
         """How far the sum of variances is from that of the best split at most; NaN where no bound is known."""
-        if self.split.law != "discrete_gaussian":
+        if self.division.law != "discrete_gaussian":
             return math.nan
-        relation = RELATIONS[self.relation]
-        return gap_of_parts(self.margins, relation, split_budget(self.margins, relation), self.split.parts)
+        relation = RELATIONS[self.adjacency]
+        return gap_of_parts(self.margins, relation, split_budget(self.margins, relation), self.division.parts)
 
     def half_width(self, variance: Fraction, miss: Fraction) -> float:
         """Return a bound that an error with this variance exceeds with probability at most ``miss``.
@@ -268,7 +268,7 @@ class MarginsTablePlan(TablePlan):
         """Return the cost: the sum of epsilons, or the conversion of the sum of rhos."""
         (table,) = tables
         assert isinstance(table, MarginsTablePlan) and epsilon is not None
-        gaussian = table.split.law == "discrete_gaussian"
+        gaussian = table.division.law == "discrete_gaussian"
         together = composition(tables, "zcdp" if gaussian else "basic")
         needed = min(delta, claimed(together.delta(epsilon))) if gaussian else Fraction(0)
         if not together.holds(epsilon, needed):
@@ -302,7 +302,7 @@ class MarginsTablePlan(TablePlan):
             largest[table] = counts.reshape(-1)[start : start + size].reshape(shape)
             start += size
         within = {part: table for table in largest for part in self.margins.parts_of(table)}
-        return {one: self.margins.signed(largest[within[one]], one, within[one]) for one in self.split.parts}
+        return {one: self.margins.signed(largest[within[one]], one, within[one]) for one in self.division.parts}
 
     def answer(self, counted: Counted, bits: Bits) -> dict[str, Json]:
         assert not isinstance(counted, DiscoveredGroups)
@@ -318,7 +318,7 @@ class MarginsTablePlan(TablePlan):
             drawn = noise.draw(np.zeros(sum(cells[one].size for one in several), dtype=np.int64), bits)
             ends = np.cumsum([cells[one].size for one in several])[:-1].tolist()
             noisy |= {one: cells[one] + part for one, part in zip(several, np.split(drawn, ends), strict=True)}
-        return np.concatenate([noisy[one] for one in self.split.parts])
+        return np.concatenate([noisy[one] for one in self.division.parts])
 
     def simulated_counts(self, sizes: MadeUpSizes | None) -> Counted:
         total = USUAL_TOTAL if sizes is None else read_total(sizes)
@@ -330,7 +330,7 @@ class MarginsTablePlan(TablePlan):
     @property
     def sizes_of_measured(self) -> list[int]:
         """Number of cells of each measured signed marginal."""
-        return [math.prod(self.margins.shape(one)) for one in self.split.parts]
+        return [math.prod(self.margins.shape(one)) for one in self.division.parts]
 
     def from_record(self, record: Entry, request: Entry, coverage: Fraction, edition: str) -> ReleasedTable:
         counts, order = np.array(record["counts"], dtype=np.int64), Groups.from_json(request["groups"])
@@ -350,7 +350,7 @@ class MarginsTablePlan(TablePlan):
             for ours, theirs in zip(self.groups.values, order.values, strict=True)
         ]
         ends = np.cumsum(self.sizes_of_measured)[:-1].tolist()
-        for one, part in zip(self.split.parts, np.split(counts, ends), strict=True):
+        for one, part in zip(self.division.parts, np.split(counts, ends), strict=True):
             table = part.reshape(self.margins.shape(one))
             for axis, column in enumerate(self.margins.axes(one)):
                 table = table.take(places[column], axis=axis)
@@ -400,7 +400,9 @@ class MarginsTablePlan(TablePlan):
     def noise_lines(self) -> list[tuple[str, str]]:
         """The measurements, and what each order and each column costs."""
         law = law_in_words(self.noise, "signed count")
-        lines = [("noise", f"{plural(len(self.split.parts), 'signed marginal')}, with {law} and other scales; signed")]
+        lines = [
+            ("noise", f"{plural(len(self.division.parts), 'signed marginal')}, with {law} and other scales; signed")
+        ]
         lines += [("order", text) for text in self._costs_of_orders()]
         lines += [("column", text) for text in self._costs_of_columns()[:20]]
         lines += [("table", text) for text in self._errors_of_tables()[:40]]
@@ -414,8 +416,8 @@ class MarginsTablePlan(TablePlan):
     def _costs_of_orders(self) -> list[str]:
         """Return what marginals of each number of columns cost."""
         shares: dict[int, Fraction] = {}
-        for one in self.split.parts:
-            shares[len(one)] = shares.get(len(one), Fraction(0)) + self.split.share(one)
+        for one in self.division.parts:
+            shares[len(one)] = shares.get(len(one), Fraction(0)) + self.division.share(one)
         words = {0: "the total", 1: "single columns"}
         return [
             f"{words.get(order, f'sets of {order} columns')}: {percent(share, 4)} of the budget"
@@ -425,7 +427,7 @@ class MarginsTablePlan(TablePlan):
     def _costs_of_columns(self) -> list[str]:
         """Return the part of the budget of the marginals that have each column, largest first."""
         shares = [
-            (sum((self.split.share(one) for one in self.split.parts if k in one), Fraction(0)), name)
+            (sum((self.division.share(one) for one in self.division.parts if k in one), Fraction(0)), name)
             for k, name in enumerate(self.groups.columns)
         ]
         return [

@@ -78,18 +78,18 @@ class MarginTable(ReleasedTable):
         return int(10 ** digits_of(self.plan.margins))
 
     @property
-    def variance(self) -> Fraction:
+    def cell_variance(self) -> Fraction:
         """The variance of each count, or an upper bound for discrete Gaussian noise."""
         return self.plan.table_variances[self.table]
 
     @cached_property
     def errors(self) -> dict[str, Array]:
-        width = Fraction(self.plan.half_width(self.variance, 1 - self.level)) + MAX_ROUNDING_ERROR
+        width = Fraction(self.plan.half_width(self.cell_variance, 1 - self.level)) + MAX_ROUNDING_ERROR
         reach = math.ceil(width * self.unit)
         counts = self.counts.reshape(-1)
         low = np.array([max(-((reach - one) // self.unit), 0) for one in counts.tolist()], dtype=np.int64)
         high = np.array([max((one + reach) // self.unit, 0) for one in counts.tolist()], dtype=np.int64)
-        return {"low": low, "high": high, "sd": np.full(counts.size, math.sqrt(self.variance))}
+        return {"low": low, "high": high, "sd": np.full(counts.size, math.sqrt(self.cell_variance))}
 
     @property
     def texts(self) -> list[str]:
@@ -229,7 +229,7 @@ class MarginTable(ReleasedTable):
     @property
     def error_sentence(self) -> str:
         return (
-            f"The counts are unbiased, with a standard deviation of at most {text_up(math.sqrt(self.variance), 3)}. "
+            f"The counts are unbiased, with a standard deviation of at most {text_up(math.sqrt(self.cell_variance), 3)}. "
             "This holds whatever the true counts are."
         )
 
@@ -266,7 +266,7 @@ class MarginsRelease(ReleasedTable):
         parts = np.split(self.counts.reshape(-1), ends)
         return {
             one: part.reshape(self.plan.margins.shape(one))
-            for one, part in zip(self.plan.split.parts, parts, strict=True)
+            for one, part in zip(self.plan.division.parts, parts, strict=True)
         }
 
     @cached_property
@@ -352,7 +352,7 @@ class MarginsRelease(ReleasedTable):
     def measured_names(self) -> list[str]:
         """Return each line of the file of measurements up to the number."""
         margins, names, lines = self.plan.margins, self.groups.columns, []
-        for one in self.plan.split.parts:
+        for one in self.plan.division.parts:
             axes = margins.axes(one)
             start = ",".join(csv_label("*".join(names[k] for k in some)) for some in (one, margins.signs(one)))
             groups = self.plan.column_values.of(axes)
@@ -393,9 +393,9 @@ class MarginsRelease(ReleasedTable):
             "measured": {
                 "file": MEASURED_FILE,
                 "marginals": [
-                    {"columns": [names[k] for k in one], "share": str(self.plan.split.share(one)),
+                    {"columns": [names[k] for k in one], "share": str(self.plan.division.share(one)),
                      "variance": str(self.plan.solver.variances[one])}
-                    for one in self.plan.split.parts
+                    for one in self.plan.division.parts
                 ],
             },
         }  # fmt: skip
