@@ -58,6 +58,8 @@ from .dialect import Dialect
 _Read = TypeVar("_Read")
 #: Maximum of groups times combinations of conditions: a rank holds two such numbers in one 64-bit integer.
 MAX_COMBINATIONS = 2**30
+#: Kinds of columns by which tables of people are joined: those whose values have one text each, the same everywhere.
+JOINED_KINDS = frozenset({"integer", "text", "date", "uuid"})
 #: Hexadecimal digits of md5 that the rule of bounding uses: 60 bits, a positive number in every engine.
 HASH_DIGITS = 15
 
@@ -431,12 +433,21 @@ class Source(ABC):
         for table in units:
             if self.view(table) is not None:
                 raise InvalidInput(f"{table!r} is a view, and is not joined.", "Join the table behind it.")
-        kinds = {self.table(table).get(unit) for table, unit in units.items()}
-        if len(kinds) > 1 or not kinds <= {"integer", "text"} or ROW in units.values():
+        kinds = {self.joined_kind(table, unit) for table, unit in units.items()}
+        if len(kinds) == 1 and not kinds <= JOINED_KINDS:
+            raise InvalidInput(
+                "columns of this type name people, and are not compared.",
+                "Store both as text, whole numbers, dates or UUIDs.",
+            )
+        if len(kinds) > 1 or ROW in units.values():
             raise InvalidInput(
                 "the columns that name people are not of one kind in all joined tables.",
                 "Store all as text or all as whole numbers: '007' is not 7.",
             )
+
+    def joined_kind(self, table: str, unit: str) -> str | None:
+        """Return the kind of a column that names people, as joins compare it: one of :data:`JOINED_KINDS`, or other."""
+        return self.table(table).get(unit)
 
     def _try_to_read(self, countings: Sequence[Counting], read: Callable[[Snapshot], _Read]) -> _Read | None:
         try:

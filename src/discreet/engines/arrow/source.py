@@ -15,7 +15,7 @@ from ...sources.sql import quoted
 from ..base import Counting, DiscoveredGroups, Discovering, Snapshot, Source
 from ..duckdb.counting import count, discover, public_tables
 from ..duckdb.dialect import DUCKDB, DuckDbDialect
-from ..duckdb.types import guarded_reading, kind_of, refuse_as_unit
+from ..duckdb.types import guarded_reading, joined_kind_of, kind_of, refuse_as_unit
 from ..relations.join import one_table
 from .tables import TableInMemory
 
@@ -92,6 +92,9 @@ class CountedTable(Source):
     def check_unit(self, table: str, column: str) -> None:
         self.check_column(table, column)
         refuse_as_unit(column, self._columns[column].stored)
+
+    def joined_kind(self, table: str, unit: str) -> str:
+        return joined_kind_of(self._columns[unit].stored)
 
     def check_column(self, table: str, column: str) -> None:
         refusal = self._columns[column].refusal
@@ -185,6 +188,9 @@ class TablesTogether(Source):
 
     def check_unit(self, table: str, column: str) -> None:
         self.table_source(table).check_unit(table, column)
+
+    def joined_kind(self, table: str, unit: str) -> str:
+        return self.table_source(table).joined_kind(table, unit)
 
     def check_column(self, table: str, column: str) -> None:
         self.table_source(table).check_column(table, column)
