@@ -228,8 +228,9 @@ class MarginTable(ReleasedTable):
 
     @property
     def error_sentence(self) -> str:
+        sd = text_up(math.sqrt(self.cell_variance), 3)
         return (
-            f"The counts are unbiased, with a standard deviation of at most {text_up(math.sqrt(self.cell_variance), 3)}. "
+            f"The counts are unbiased, with a standard deviation of at most {sd}. "
             "This holds whatever the true counts are."
         )
 
