@@ -74,7 +74,7 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
             continue
         if question.where is not None and not holds(question.where, row):
             continue
-        place = tuple(_group_value(row[column], groups, j) for j, column in enumerate(question.by))
+        place = tuple(group_value(row[column], groups, j) for j, column in enumerate(question.by))
         if (group := numbers.get(place)) is None:
             continue
         if unit is None:
@@ -139,7 +139,7 @@ def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[obje
         if unit is None or (question.where is not None and not holds(question.where, row)):
             continue
         fixed = (row[column] for column in question.by if column not in counting.label_columns)
-        number = numbers.get(tuple(_group_value(value, groups, k) for k, value in enumerate(fixed)))
+        number = numbers.get(tuple(group_value(value, groups, k) for k, value in enumerate(fixed)))
         labels = tuple(map(_plain_value, (row[column] for column in counting.label_columns), counting.kinds))
         if number is None or any(value is None or value is _NO_GROUP or _is_too_large(value) for value in labels):
             continue
@@ -226,7 +226,7 @@ def _group_numbers(counting: Counting) -> dict[tuple[object, ...], int]:
     }
 
 
-def _group_value(value: Value, groups: Groups, column: int) -> object:
+def group_value(value: Value, groups: Groups, column: int) -> object:
     """Return a value as a group declares it; undeclared values become the rest where the column has one."""
     kind, declared = groups.kinds[column], groups.values[column]
     group = _banded_value(value, groups, column) if kind == BAND else _plain_value(value, kind)

@@ -31,9 +31,9 @@ from ..acceptance import Accept, Acceptance, check_plan
 from ..levels.quantiles import read_share
 from ..noise.accuracy import Expected, read_level
 from ..protection import Protection, read_max_rows
-from ..tables.kinds import table_from_json
 from ..tables.table import TablePlan
 from .caps import CapError
+from .kinds import table_from_json
 from .report import odds_in_words, plan_report, several_units_in_words
 
 #: The public request of a release, as JSON.

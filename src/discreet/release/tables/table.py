@@ -1,7 +1,7 @@
 """The base class of all kinds of tables: counting, drawing, recording, reading back, pricing and wording.
 
-A kind is a subclass of :class:`TablePlan` in a file of its own, listed in :mod:`.kinds`. Nothing outside this package
-asks which kind a table is.
+A kind is a subclass of :class:`TablePlan` in a file of its own, listed in :mod:`...plan.kinds`. Nothing outside this
+package asks which kind a table is.
 """
 
 from __future__ import annotations
@@ -200,6 +200,10 @@ class TablePlan(ABC):
     @abstractmethod
     def file_names(self, name: str) -> list[str]:
         """Return the names of the CSV files of the released table; the first is this name."""
+
+    def recorded_file(self, name: str) -> str:
+        """Return the name of the file from which an audit reads the counts and computes all others."""
+        return name
 
     @abstractmethod
     def read(self, text: str, name: str, coverage: Fraction, edition: str, layout: int) -> ReleasedTable:
