@@ -278,7 +278,7 @@ def _release(questions: list[str], command: _Command, json: bool, because: str |
 
     ledger, out = command.ledger, command.out
     if ledger is None:
-        raise missing_ledger(str(read_address(command.data)), command.request.unit)
+        raise missing_ledger(str(read_address(command.data)), command.request.unit, command.request.per)
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).", argument="out")
     with file_field_names(questions):
@@ -415,6 +415,7 @@ def contributions(
     zeros: Annotated[Path | None, typer.Option(help="A CSV file of groups that cannot exist.")] = None,
     relation: Annotated[str | None, typer.Option(help="add-remove or substitution.")] = None,
     unit_name: Annotated[str | None, typer.Option(help="What texts call the unit: person, household.")] = None,
+    per: Annotated[str | None, typer.Option(help="One period of each is protected: month:visit_date.")] = None,
     dataset: Annotated[
         str | None, typer.Option(help="The dataset file; without it and --data, the one in this folder. Or a name.")
     ] = None,
@@ -441,7 +442,7 @@ def contributions(
 
     given = {
         "unit": unit, "epsilon": epsilon, "domain": domain, "bands": bands, "groups": groups, "zeros": zeros,
-        "relation": relation, "unit_name": unit_name, "edition": edition or None, "level": level,
+        "relation": relation, "unit_name": unit_name, "per": per, "edition": edition or None, "level": level,
         "dataset": dataset, "max_groups": 1,
     }  # fmt: skip
     fields = {name: value for name, value in given.items() if value is not None}
@@ -454,9 +455,9 @@ def contributions(
             raise InvalidInput(WHOSE, argument="unit")
         if data is None:
             raise _missing_data()
-        if ledger is None and not plan:
-            raise missing_ledger(data, unit)
         request = read_request(question, **cast("RequestFields", fields))
+        if ledger is None and not plan:
+            raise missing_ledger(data, unit, request.per)
         planned = plan_contributions(request, data=data, ledger=ledger, of=of, top=top, leave_out=leave_out)
     if not plan:
         histogram = planned.release()

@@ -279,6 +279,8 @@ def check_dataset(declaration: Declaration) -> tuple[str, ...]:
             unit = declaration.unit_of(table)
             if unit != ROW:
                 source.check_unit(source.spelled(table), spell_column(unit, columns, "unit"))
+            if (per := declaration.per_of(table)) is not None:
+                source.check_period(source.spelled(table), spell_column(per.column, columns, "per"))
         except (InvalidInput, UnreadableFile) as problem:
             problems.append(f"{table}: {problem}")
     for name, column in declaration.columns.items():

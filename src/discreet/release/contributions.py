@@ -365,7 +365,7 @@ def contributions(
     options: RequestFields = {**fields, "max_groups": 1}
     request = read_request(question, **options)
     if ledger is None:
-        raise missing_ledger(data, request.unit)
+        raise missing_ledger(data, request.unit, request.per)
     return plan_contributions(request, data=data, ledger=ledger, of=of, top=top, leave_out=leave_out).release()
 
 

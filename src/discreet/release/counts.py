@@ -20,6 +20,7 @@ from ..exact.bits import Bits, SecureBits
 from ..ledger.budget import Cost, amount_text
 from ..ledger.chain import time_text
 from ..ledger.ledger import Ledger, RecordedAnswer
+from ..periods import Per
 from ..report import Json, Report, Result, Section, Terms
 from ..sources.encodings import UTF8
 from .acceptance import Accept, accept_plan
@@ -76,7 +77,7 @@ def release_counts(
     """
     request = read_request(questions, **fields)
     if ledger is None:
-        raise missing_ledger(data, request.unit)
+        raise missing_ledger(data, request.unit, request.per)
     refuse_unnamed_selection(data, request.edition)
     source = open_source(data, request.dataset)
     plan = plan_request(request, source)
@@ -84,12 +85,14 @@ def release_counts(
     return release_plan(plan, source, book, out, because=because, accept=accept)
 
 
-def missing_ledger(data: Data, unit: str) -> InvalidInput:
+def missing_ledger(data: Data, unit: str, per: Per | None = None) -> InvalidInput:
     """Return the error of a release without a ledger: how to make one."""
     data_option = f"--data {shlex.quote(str(data))} " if isinstance(data, str | Path) else ""
+    keyword = "" if per is None else f", per={per.granularity!r}"
+    option = "" if per is None else f" --per {per.granularity}"
     how = call(
-        f"dc.Ledger.create(path, dataset=name, unit={unit!r}, epsilon=total)",
-        f"discreet ledger init PATH {data_option}--unit {shlex.quote(unit)} --epsilon TOTAL",
+        f"dc.Ledger.create(path, dataset=name, unit={unit!r}, epsilon=total{keyword})",
+        f"discreet ledger init PATH {data_option}--unit {shlex.quote(unit)} --epsilon TOTAL{option}",
     )
     preview = call("dc.plan_release shows the cost", "with --plan you see the cost")
     return InvalidInput(

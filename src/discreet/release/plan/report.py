@@ -83,7 +83,7 @@ def _charged_in_words(plan: Plan, per: Per) -> str:
         return f"the ledger charges {periods_in_words(plan.periods)} by {per.column}"
     first, following = EXAMPLE_SPANS[per.granularity]
     return (
-        f"the ledger charges every {per.granularity}, as WHERE does not limit {per.column} by dates: "
+        f"the ledger charges every {per.granularity}; for one alone, write in WHERE: "
         f"{per.column} >= DATE '{first}' AND {per.column} < DATE '{following}'"
     )
 

@@ -71,7 +71,8 @@ class DatasetsPage:
             problems = (problem.written(field_name),)
         return page(
             request, "dataset.html", title=f"The data set {declaration.dataset}", eyebrow=f"Data set in {name}",
-            tab="/", name=name, tables=list(declaration.tables), unit=Unit(declaration.unit, declaration.unit_name),
+            tab="/", name=name, tables=list(declaration.tables),
+            unit=Unit(declaration.unit, declaration.unit_name, declaration.per),
             budget=_budget(declaration), problems=problems, body=report_body(declaration.report()),
         )  # fmt: skip
 
@@ -81,7 +82,7 @@ def _card(address: str, name: str, file: str) -> Card:
         declaration = Declaration.open(file)
     except DiscreetError:
         return Card(address, name, "cannot be read")
-    unit = Unit(declaration.unit, declaration.unit_name)
+    unit = Unit(declaration.unit, declaration.unit_name, declaration.per)
     return Card(address, name, f"Protects {unit.protected}.", _budget(declaration))
 
 

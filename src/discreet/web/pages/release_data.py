@@ -286,7 +286,7 @@ class DeclaredData:
         name = _declared_table(declaration, table)
         source = dataset.open_table(name)
         kinds = source.table(source.spelled(name))
-        unit = Unit(declaration.unit_of(name), declaration.unit_name)
+        unit = Unit(declaration.unit_of(name), declaration.unit_name, declaration.per_of(name))
         columns = [_column_offer(column, kind, declaration) for column, kind in kinds.items()]
         columns.sort(key=lambda choice: not choice.public)
         offer = TableOffer(
