@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -143,6 +144,7 @@ def test_a_role_with_the_documented_grants_can_spend_and_alter_nothing(pg: Serve
 RACER = """
 import sys
 from fractions import Fraction
+from pathlib import Path
 import discreet as dc
 from discreet.errors import BudgetExceeded
 from discreet.ledger.budget import Cost

@@ -10,8 +10,9 @@ import pytest
 
 from discreet.exact.arrays import Array, FloatArray
 from discreet.exact.laws import Gaussian, GeometricTails, Law
-from discreet.release.marginals.combine import MarginLeastSquares
+from discreet.release.marginals.combine import CombinedTable, MarginLeastSquares
 from discreet.release.marginals.intervals import MarginErrors
+from discreet.release.marginals.shares import margin_share_interval
 from discreet.release.marginals.signed import Columns, Margins
 from discreet.release.noise.many_terms import WeightedNoises
 from discreet.release.noise.weighted import WeightedTerms, half_width, law_variance
@@ -150,3 +151,46 @@ def test_intervals_of_cells_cover_in_a_thousand_releases_and_shorter_ones_do_not
     slack = 4 * (0.95 * 0.05 / releases) ** 0.5
     assert (inside / releases >= 0.95 - slack).all() and (inside / releases).mean() < 0.975
     assert (inside_shorter / releases).mean() < 0.95 - slack, "the test would notice intervals that are too short"
+
+
+def test_shares_across_tables_cover_in_a_thousand_releases_and_are_shorter_than_from_two_intervals() -> None:
+    margins, random = Margins.up_to(2, (3, 2, 4)), np.random.default_rng(11)
+    law = Gaussian(Fraction(40))
+    errors, releases = errors_of(margins, dict.fromkeys(margins.residuals, law)), 1000
+    counts = random.integers(10, 40, margins.sizes)
+    true = {one: margins.signed(counts, one) for one in margins.residuals}
+    exact = errors.solver.combine(true)
+    forms = {(0, 1): np.array([[1, 0], [0, 0], [0, 0]])}, {(0, 2): np.array([[1] * 4, [0] * 4, [1] * 4])}
+
+    def totals(combined: dict[Columns, CombinedTable]) -> tuple[Fraction, Fraction]:
+        some, every = (
+            sum((Fraction(int((weights * combined[table].numerators).sum()), combined[table].denominator)
+                 for table, weights in form.items()), Fraction(0))
+            for form in forms
+        )  # fmt: skip
+        return some, every
+
+    part, whole = totals(exact)
+    share, terms = part / whole, errors.noise_weights(forms)
+    drawn = draw(law, (releases, int(terms.counts.sum())), random) @ np.repeat(terms.weights, terms.counts, axis=1).T
+    balance = np.abs(drawn[:, 0] - float(share) * drawn[:, 1])
+    width = errors.noises(terms, np.array([1.0, -float(share)])).half_width(MISS)
+    assert 0.93 < (balance <= width).mean() < 0.97
+    assert (balance <= 0.8 * width).mean() < 0.92, "the test would notice intervals that are too short"
+    boxes = [Fraction(errors.form_half_width(form, MISS / 2)) for form in forms]
+    lengths = []
+    for error, distance in zip(drawn[:25], balance, strict=False):
+        some, every = part + Fraction(error[0]), whole + Fraction(error[1])
+        low, high = margin_share_interval(errors, forms, (some, every), MISS)
+        assert low <= share <= high or distance > width, "the interval has every share that the test accepts"
+        boxed = (some + boxes[0]) / (every - boxes[1]) - (some - boxes[0]) / (every + boxes[1])
+        lengths.append(float((high - low) / boxed))
+    assert np.mean(lengths) < 0.8
+
+
+def test_a_share_of_all_is_all_and_of_nothing_is_nothing() -> None:
+    margins = Margins.up_to(2, (3, 2))
+    errors = errors_of(margins, geometric_laws(margins))
+    every, none = {(0,): np.ones(3, np.int64)}, {(0,): np.zeros(3, np.int64)}
+    assert margin_share_interval(errors, (every, every), (Fraction(500), Fraction(500)), MISS)[1] == 1
+    assert margin_share_interval(errors, (none, every), (Fraction(0), Fraction(500)), MISS)[0] == 0

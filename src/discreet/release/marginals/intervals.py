@@ -37,7 +37,7 @@ from .combine import MarginLeastSquares
 from .signed import Columns, subsets
 
 #: A weighted sum of cells: for each table, an array of its cells' weights, as whole numbers.
-Form = Mapping[Columns, IntArray]
+Form = Mapping[Columns, Array]
 
 #: A weighted sum of cells whose values are in classes: arrays of weights by class, with a leading axis of several sums.
 _Weights = Mapping[Columns, FloatArray]

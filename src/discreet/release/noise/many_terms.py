@@ -208,6 +208,8 @@ class WeightedNoises:
 
     def chernoff(self, share: float) -> float:
         """Return a q that the size of the sum exceeds with probability at most ``share``, by Chernoff's inequality."""
+        if not self.weights.size:
+            return 0.0
         theta = math.sqrt(2 * math.log(2 / share)) / self.spread * _RATIOS
         end = min(part.end for part in self._parts)
         if end <= theta[-1]:
