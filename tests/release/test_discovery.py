@@ -516,3 +516,33 @@ def test_the_command_line_discovers(data: Path, tmp_path: Path) -> None:
     made = run(*asked, "--one-row-each", "--ledger", book, "-o", out).stdout
     assert "cook" in made and "zoo keeper" not in made
     run("verify", out, "--ledger", book)
+
+
+def test_editions_are_compared_where_both_name_a_group(ledger: dc.Ledger, tmp_path: Path) -> None:
+    """Given that both name it, the interval of the change contains the true one at the stated level."""
+
+    def edition(name: str, sizes: dict[str, int], **ask: Any) -> dc.Release:
+        people = [job for job, size in sizes.items() for _ in range(size)]
+        table = pd.DataFrame({"person": [f"{name}{i}" for i in range(len(people))], "job": people})
+        return dc.release_counts(SQL, data=table, ledger=ledger, **{**ASK, "dataset": "visits", "edition": name, **ask})
+
+    first = edition("q1", {"cook": 300, "baker": 200, "nurse": 150})
+    second = edition("q2", {"nurse": 250, "actor": 120, "cook": 300}, epsilon=2)
+    comparison = dc.compare_editions([first, second])
+    rows = {row["group"]["job"]: row for row in comparison.rows()}  # type: ignore[index, call-overload]
+    assert list(rows) == ["cook", "nurse"]
+    counts = [named(one) for one in (first, second)]
+    for job, change in (("cook", 0), ("nurse", 100)):
+        row: Any = rows[job]
+        assert row["difference"] == counts[1][job] - counts[0][job] and abs(row["difference"] - change) < 40
+        assert row["low"] <= row["difference"] <= row["high"]
+        ends = [[one for one in release.rows() if one["job"] == job][0] for release in (first, second)]
+        assert row["low"] <= ends[1]["low"] - ends[0]["high"] <= ends[1]["high"] - ends[0]["low"] <= row["high"]
+    assert rows["nurse"]["beyond_noise"] and not rows["cook"]["beyond_noise"]
+    assert comparison.to_json()["tables"][0]["totals"] == [] and "baker" not in comparison.report().text()  # type: ignore[index, call-overload]
+    other = edition("q3", {"pilot": 200})
+    with refused(InvalidInput, "editions", token="no group"):
+        dc.compare_editions([first, other])
+    ask = {"discover": None, "delta": 0, "domain": {"job": ["cook", "nurse"]}}
+    with refused(InvalidInput, "editions"):
+        dc.compare_editions([first, edition("q4", {"cook": 200}, **ask)])

@@ -32,6 +32,7 @@ from ..noise.cells import CellNoise
 from ..noise.discovered import DiscoveredNoise, PersonDraws
 from ..noise.naming import chosen_noise, naming_from_json
 from ..protection import Change, Protection
+from .aligned import Aligned, AlignedIntervals
 from .columns import CERTAIN_COLUMNS, LAYOUT, NORMAL, ErrorColumn
 from .csv_lines import Refuted
 from .discovery import Discovery, name_groups, read_discovery, read_groups
@@ -251,13 +252,21 @@ class DiscoveredTable(ReleasedTable):
     def has_counts_of(self, other: ReleasedTable) -> bool:
         return self.groups == other.groups and super().has_counts_of(other)
 
-    def refuse_comparison(self, edition: str) -> None:
-        """Refuse counts that were selected by their size, whose noise is conditional on that."""
-        raise InvalidInput(
-            f"the groups of {edition} were found in the data, so they differ from edition to edition.",
-            "Declare the groups by a domain to compare editions.",
-            argument="editions",
-        )
+    def shared_with(self, editions: Sequence[ReleasedTable]) -> ReleasedTable:
+        """Return the groups that all these editions name; of others one of the counts is not known."""
+        shared = set.intersection(*(set(_labels(one.groups)) for one in editions))
+        if not shared:
+            raise InvalidInput(
+                "no group is named in all editions.", "Declare the groups by a domain to compare them.",
+                argument="editions",
+            )  # fmt: skip
+        kept = np.array([label in shared for label in _labels(self.groups)])
+        groups = replace(self.groups, cells=self.groups.codes()[kept])
+        return replace(self, plan=replace(self.plan, groups=groups), counts=self.counts[kept], status=self.status[kept])
+
+    def aligned(self, first: ReleasedTable) -> Aligned:
+        cells = super().aligned(first)
+        return AlignedIntervals(self, cells.counts, cells.status, cells.order)
 
     @property
     def error_sentence(self) -> str:
@@ -280,6 +289,11 @@ class DiscoveredTable(ReleasedTable):
     def post_processing(self) -> str:
         further = " Further measures are raised to 0 where they are below." if len(self.measures) > 1 else ""
         return f"{self.title}: none; that small counts are withheld is part of the mechanism.{further}"
+
+
+def _labels(groups: Groups) -> list[tuple[object, ...]]:
+    """Return the values of each group."""
+    return list(zip(*(groups.labels(column) for column in range(len(groups.columns))), strict=True))
 
 
 @dataclass
