@@ -29,7 +29,8 @@ def events_sql(counting: Counting, rows: str, hashed: Callable[[str], str], text
     counting
         The counts to make.
     rows
-        SQL of ``unit`` and the number ``v`` (``bounding``), for each row of a person in a declared group.
+        SQL of ``unit`` and the number ``v`` (``bounding``), for each row of a person in a declared group; and of ``m``,
+        the number of events that it stands for, if the counting has multiplicities.
     hashed
         Returns SQL of the hash ``H`` of a text.
     text
@@ -37,7 +38,11 @@ def events_sql(counting: Counting, rows: str, hashed: Callable[[str], str], text
     """
     size, c, most = counting.groups.size, len(counting.conditions), counting.max_rows
     names = ["n", *(f"n{i}" for i in range(c))]
-    matches = ["count(*)", *(f"count(CASE WHEN (v & {1 << (c - 1 - i)}) = 0 THEN 1 END)" for i in range(c))]
+    met = [f"(v & {1 << (c - 1 - i)}) = 0" for i in range(c)]
+    if counting.multiplicity is None:
+        matches = ["count(*)", *(f"count(CASE WHEN {test} THEN 1 END)" for test in met)]
+    else:
+        matches = ["sum(m)", *(f"sum(CASE WHEN {test} THEN m ELSE 0 END)" for test in met)]
     capped = ", ".join(f"least({count}, {most}) AS {name}" for count, name in zip(matches, names, strict=True))
     chosen = f"SELECT unit, v >> {c} AS g, {capped} FROM ({rows}) AS r GROUP BY unit, v >> {c}"
     if counting.max_groups < size:
