@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -14,53 +13,16 @@ from discreet.engines.duckdb import counting as counting_in_duckdb
 from discreet.engines.reference import count_rows
 from discreet.engines.relations import join
 from discreet.engines.sources import open_tables_in_memory
-from discreet.errors import Unsupported
 from discreet.questions.groups import TOTAL, groups_from
 from discreet.questions.joins.clauses import RelatedTable
 from discreet.questions.question import read_question
 from discreet.questions.resolve.bind import bind_joins
 from support import joins
-from support.engines import SMALL
-from support.joins import ENGINES, JoiningEngine
+from support.joins import ENGINES, JoiningEngine, differences, violations_of_seed
 from support.tiers import batches
 
 every_engine = pytest.mark.parametrize("engine", [pytest.param(one, id=str(one)) for one in ENGINES])
 FILES = ENGINES[0]
-
-
-def as_events(countings: Sequence[Counting]) -> list[Counting]:
-    """The same questions of joined rows, with caps that cut off some people and not others."""
-    return [replace(one, max_rows=(1, 2, 3, 7, 30)[place % 5]) for place, one in enumerate(countings)]
-
-
-def differences(engine: JoiningEngine, seeds: Sequence[int], several: int = 12, events: bool = False) -> list[str]:
-    """Where random questions of two tables have other counts than the reference has of the joined rows."""
-    found, compared = [], 0
-    for seed in seeds:
-        chance = random.Random(seed)
-        pair = joins.random_pair(chance, engine.writers, SMALL)
-        countings = engine.countings(chance, pair, several)
-        if events:
-            pair, countings = joins.with_repeated_rows(chance, pair), as_events(countings)
-        for counting, counts in zip(countings, engine.counts(pair, countings), strict=True):
-            try:
-                same = (counts == joins.expected(engine, pair, counting)).all()
-            except Unsupported:  # engines may differ here, such as on the text of a float
-                continue
-            compared += 1
-            if not same:
-                found.append(f"seed {seed}: {counting.question.text}, {counting.groups.values}, {counting.max_rows}")
-    assert compared > 3 * len(seeds)
-    return found
-
-
-def violations(engine: JoiningEngine, seed: int, several: int = 12, events: bool = False) -> list[str]:
-    chance = random.Random(seed)
-    pair = joins.random_pair(chance, engine.writers, SMALL)
-    countings = engine.countings(chance, pair, several)
-    if events:
-        pair, countings = joins.with_repeated_rows(chance, pair), as_events(countings)
-    return [f"seed {seed}, {words}" for words in joins.violations(engine, chance, pair, countings)]
 
 
 @every_engine
@@ -72,13 +34,15 @@ def test_joined_rows_have_the_counts_of_the_reference(engine: JoiningEngine, bat
 @every_engine
 @pytest.mark.parametrize("batch", batches(fast=1, full=4, long=100))
 def test_a_person_in_two_tables_counts_for_themselves_alone(engine: JoiningEngine, batch: int) -> None:
-    assert violations(engine, 500 + batch) == []
+    assert violations_of_seed(engine, 500 + batch) == []
 
 
 @pytest.mark.parametrize("batch", batches(fast=1, full=4, long=200))
 def test_a_person_in_two_tables_of_files_counts_for_themselves_alone(batch: int) -> None:
     """A hundred questions a batch; twenty thousand in all."""
-    assert [words for seed in range(5 * batch, 5 * batch + 5) for words in violations(FILES, 2000 + seed, 20)] == []
+    assert [
+        words for seed in range(5 * batch, 5 * batch + 5) for words in violations_of_seed(FILES, 2000 + seed, 20)
+    ] == []
 
 
 @every_engine
@@ -90,7 +54,7 @@ def test_events_of_joined_tables_are_those_of_the_reference(engine: JoiningEngin
 @every_engine
 @pytest.mark.parametrize("batch", batches(fast=1, full=2, long=50))
 def test_events_of_a_person_in_two_tables_count_for_themselves_alone(engine: JoiningEngine, batch: int) -> None:
-    assert violations(engine, 9500 + batch, events=True) == []
+    assert violations_of_seed(engine, 9500 + batch, events=True) == []
 
 
 # ------------------------------------------------------------------------------------------------ planted faults
@@ -118,7 +82,7 @@ def test_the_suite_notices_units_that_are_compared_by_their_first_letter(monkeyp
         return counting, f"{left}{on}{nothing}) AS j", kinds
 
     monkeypatch.setattr("discreet.engines.duckdb.files.one_table", padded)
-    assert any(violations(FILES, seed) for seed in range(8))
+    assert any(violations_of_seed(FILES, seed) for seed in range(8))
 
 
 def test_the_suite_notices_a_reduction_that_forgets_a_condition(monkeypatch) -> None:

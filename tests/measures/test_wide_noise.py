@@ -18,7 +18,7 @@ from discreet.wide_noise import WideNoise
 from support.grids import every_case
 from support.refusals import refused
 
-WIDE = 10**5
+WIDE = 25_000
 LOSSES = ["L0", "L1", "L2", "L3", "L0_1", "L0_2"]
 
 alphas = st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=50)

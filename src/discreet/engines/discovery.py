@@ -26,7 +26,7 @@ from ..exact.arrays import Array, IntArray
 from ..questions.expressions import LARGEST_WHOLE
 from .base import ROW, Counting, DiscoveredGroups, Discovering
 from .dialect import Dialect
-from .grouping import Declared, conditions_sql, group_keys, where_sql
+from .grouping import Declared, conditions_sql, group_keys, unit_sql, where_sql
 
 #: Maximum number of characters in a discovered label; groups with longer ones are dropped.
 MAX_LABEL_CHARACTERS = 1_000
@@ -58,7 +58,7 @@ def groups_sql(
         dialect.as_text(name, "integer") if kind == "integer" else name
         for name, kind in zip(labels, counting.kinds, strict=True)
     ]
-    unit = dialect.as_text("unit", "integer") if kinds[counting.unit] == "integer" else "unit"
+    unit = dialect.as_text("unit", "integer") if unit_sql(counting, kinds, dialect).kind == "integer" else "unit"
     spoken = " || ':' || ".join([unit, *([group] if group else []), *texts])
     order = f"row_number() OVER (PARTITION BY unit ORDER BY {hashed(f'({spoken})')}, {key})"
     missed = ", turn, v" if c else ""
@@ -88,10 +88,9 @@ def _located_rows(
     reads += [f"({sql}) AS {name}" for sql, name in zip(conditions_sql(counting, kinds, dialect), names, strict=True)]
     columns, tests = [*labels, *names], []
     if counting.unit != ROW:
-        kind = kinds[counting.unit]
-        unit = dialect.quoted(counting.unit) if kind == "integer" else dialect.reading(counting.unit, "VARCHAR", kind)
-        reads.append(f"{unit} AS unit")
-        tests.append(f"{dialect.quoted(counting.unit)} IS NOT NULL")
+        unit = unit_sql(counting, kinds, dialect)
+        reads.append(f"{unit.sql} AS unit")
+        tests += unit.tests
         columns.append("unit")
         if names:
             turn = f"{hashed('unit')} % {len(names)}" if len(names) > 1 else "0"

@@ -167,6 +167,41 @@ def add_rows(counts: IntArray, counting: Counting, group: IntArray, rows: IntArr
     counts[sorted(counting.groups.zeros)] = 0
 
 
+@dataclass(frozen=True)
+class UnitSql:
+    """SQL of the unit of a row, and what must hold of a row that has one.
+
+    Attributes
+    ----------
+    sql
+        The unit: a whole number where the column holds such, otherwise a text.
+    kind
+        ``"integer"`` or ``"text"``.
+    tests
+        Tests that hold for rows with a unit.
+    """
+
+    sql: str
+    kind: str
+    tests: list[str]
+
+
+def unit_sql(counting: Counting, kinds: Mapping[str, str], dialect: Dialect) -> UnitSql:
+    """Return the unit of a row: whole numbers are compared as numbers, all else by its text.
+
+    With a period it is the name of the period, a colon and the person as text, which no other pair has.
+    """
+    kind, name = kinds[counting.unit], dialect.quoted(counting.unit)
+    if counting.per is None:
+        sql = name if kind == "integer" else dialect.reading(counting.unit, "VARCHAR", kind)
+        return UnitSql(sql, "integer" if kind == "integer" else "text", [f"{name} IS NOT NULL"])
+    column = counting.per.column
+    period = dialect.period(column, kinds[column], counting.per.granularity)
+    person = dialect.reading(counting.unit, "VARCHAR", kind)
+    sql = f"({period} || {dialect.text(':')} || {person})"
+    return UnitSql(sql, "text", [f"{name} IS NOT NULL", f"({period}) IS NOT NULL"])
+
+
 def rows_of_people(
     counting: Counting, table: str, kinds: Mapping[str, str], dialect: Dialect, declared: Declared
 ) -> str:
@@ -175,15 +210,13 @@ def rows_of_people(
     If the counting has multiplicities, ``m`` is the number of events that the row stands for.
     """
     keys = group_keys(counting, kinds, dialect, declared)
-    kind = kinds[counting.unit]
-    # whole numbers are compared as numbers, all else by its text
-    unit = dialect.quoted(counting.unit) if kind == "integer" else dialect.reading(counting.unit, "VARCHAR", kind)
+    unit = unit_sql(counting, kinds, dialect)
     names = [f"h{i}" for i in range(len(counting.conditions))]
     conditions = conditions_sql(counting, kinds, dialect)
-    reads = [*keys.reads, *(f"({sql}) AS {h}" for sql, h in zip(conditions, names, strict=True)), f"{unit} AS unit"]
+    reads = [*keys.reads, *(f"({sql}) AS {h}" for sql, h in zip(conditions, names, strict=True)), f"{unit.sql} AS unit"]
     many = [] if counting.multiplicity is None else ["m"]
     reads += [f"{dialect.quoted(counting.multiplicity)} AS m"] if counting.multiplicity is not None else []
-    tests = [f"{dialect.quoted(counting.unit)} IS NOT NULL"]
+    tests = list(unit.tests)
     if counting.question.where is not None:
         tests.append(dialect.condition(counting.question.where, kinds))
     read = f"SELECT {', '.join(reads)} FROM {table}{where_sql(tests, dialect)}"

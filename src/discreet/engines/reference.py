@@ -69,7 +69,7 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
     numbers = _group_numbers(counting)
     people: dict[str, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in looked_up_rows(rows, question):
-        unit = None if counting.unit == ROW else read_value(row[counting.unit], "VARCHAR")
+        unit = None if counting.unit == ROW else _unit_text(row, counting)
         if counting.unit != ROW and unit is None:
             continue
         if question.where is not None and not holds(question.where, row):
@@ -92,6 +92,15 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
         for group, row in _bounded_rows(counting, unit, rows_by_group):
             counts[group] += _counts_of_row(counting, row)
     return counts
+
+
+def _unit_text(row: Row, counting: Counting) -> str | None:
+    """Return the text of the unit of a row: the person, behind the name of its period if that is part of the unit."""
+    person: str | None = read_value(row[counting.unit], "VARCHAR")
+    if counting.per is None or person is None:
+        return person
+    day = read_value(row[counting.per.column], "DATE")
+    return None if day is None else f"{counting.per.period_of(day)}:{person}"
 
 
 def _histogram(counting: Contributing, people: Mapping[str, Mapping[int, list[Row]]]) -> IntArray:
@@ -120,7 +129,7 @@ def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[obje
     numbers = _group_numbers(counting)
     people: dict[str, dict[tuple[int, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
     for place, row in enumerate(looked_up_rows(rows, question)):
-        unit = f"row {place}" if counting.unit == ROW else read_value(row[counting.unit], "VARCHAR")
+        unit = f"row {place}" if counting.unit == ROW else _unit_text(row, counting)
         if unit is None or (question.where is not None and not holds(question.where, row)):
             continue
         fixed = (row[column] for column in question.by if column not in counting.label_columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack, cast
@@ -17,6 +18,7 @@ from ..datasets.lookups import PublicTables
 from ..datasets.publication import Publication
 from ..engines.sources import Data, Source, open_source, open_tables, open_tables_in_memory
 from ..errors import InvalidInput, InWords, WrongType, arg, call, named
+from ..exact.rationals import Number
 from ..ledger.budget import Cost, amount_text
 from ..ledger.ledger import Ledger
 from ..lists import read_list
@@ -29,6 +31,7 @@ from ..sources.sql import quoted
 from ..unit import read_unit_name
 from ..wording import listed
 from .bound_plan import BoundPlan
+from .contributions import Contributions, ContributionsPlan, contributions_of, refuse_other_fields
 from .plan.fields import read_quantiles
 from .plan.planning import plan_request
 from .plan.quantile_planning import add_quantiles
@@ -259,6 +262,29 @@ class Dataset:
         place = data if isinstance(data, str) else None
         places = {} if place is None else {name: declaration.data_of(name) for name in joined}
         return BoundPlan(plan, self, table, source, place, overrides, encoding, named_edition, places)
+
+    def plan_contributions(
+        self, question: str, *, of: str = "groups", top: int = 10, leave_out: Number = Fraction(1, 20),
+        **fields: Unpack[RequestFields],
+    ) -> ContributionsPlan:  # fmt: skip
+        """Work out what a histogram of contributions costs, and its error; no row is read and nothing is spent.
+
+        The parameters are those of :func:`discreet.contributions`, without what is declared.
+        """
+        refuse_other_fields(fields)
+        options: RequestFields = {**fields, "max_groups": 1}
+        bound = self.plan(question, **options)
+        return contributions_of(bound, of=of, top=top, leave_out=leave_out)
+
+    def contributions(
+        self, question: str, *, of: str = "groups", top: int = 10, leave_out: Number = Fraction(1, 20),
+        **fields: Unpack[RequestFields],
+    ) -> Contributions:  # fmt: skip
+        """Count privately how many groups or rows people have, paid from the ledger of the data set.
+
+        The parameters are those of :func:`discreet.contributions`, without what is declared.
+        """
+        return self.plan_contributions(question, of=of, top=top, leave_out=leave_out, **fields).release()
 
     def _sql(self, by: Sequence[str], where: str | None) -> str:
         names = [by] if isinstance(by, str) else read_list(by, "by", "columns")

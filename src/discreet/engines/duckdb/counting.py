@@ -33,7 +33,7 @@ from ..bounding import (
 )
 from ..discovery import discovered_groups, groups_sql, merge
 from ..events import add_cells, events_sql, histogram_sql
-from ..grouping import Declared, add_rows
+from ..grouping import Declared, add_rows, unit_sql
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
 from ..relations.lookup import looked_up
 from .dialect import DUCKDB
@@ -199,9 +199,7 @@ def _declared_rows(
     others = [f"h{i}" for i in range(len(counting.conditions))]
     reads += [f"({DUCKDB.condition(condition, kinds)}) AS h{i}" for i, condition in enumerate(counting.conditions)]
     if counting.unit != ROW:
-        kind = kinds[counting.unit]
-        unit = DUCKDB.quoted(counting.unit) if kind == "integer" else DUCKDB.reading(counting.unit, "VARCHAR", kind)
-        reads.append(f"{unit} AS unit")
+        reads.append(f"{unit_sql(counting, kinds, DUCKDB).sql} AS unit")
         tests.append("unit IS NOT NULL")
         others.append("unit")
     if counting.multiplicity is not None:
