@@ -65,6 +65,10 @@ def release(
     max_rows: int | None = None,
     totals: str | None = None,
     quantile: list[str] | None = None,
+    tables: Annotated[str | None, typer.Option(metavar="N|TABLE,...")] = None,
+    of: Annotated[
+        list[str] | None, typer.Option(help="With --tables: the columns of the tables, instead of SQL: sex,age,job.")
+    ] = None,
     by: Annotated[
         list[str] | None,
         typer.Option(help="Instead of SQL, for a dataset or a file with one table: the columns to group by: sex,age."),
@@ -139,7 +143,7 @@ def release(
         raise InvalidInput("--accept goes with a release or --plan.", f"Leave {arg('accept')} out.", argument="accept")
     if write is not None and not plan:
         raise InvalidInput("--write goes with --plan.", "Look at the plan before it is run.", argument="write")
-    questions = _questions(questions, by, where, quantile, data, dataset)
+    questions = _questions(questions, _columns_of_tables(questions, tables, of, by), where, quantile, data, dataset)
     with file_field_names(questions):
         file = request_file(context, questions)
         declaration = find_dataset(questions, data, dataset) if file is None else dataset_of(file)
@@ -206,6 +210,25 @@ class _Command(NamedTuple):
         if table.casefold() in self.names:
             source = source.call_table(table)
         return plan_request(self.request, source), source
+
+
+def _columns_of_tables(
+    questions: list[str] | None, tables: str | None, of: list[str] | None, by: list[str] | None
+) -> list[str] | None:
+    """Return the columns to group by: those of --by or --of, or those that --tables names."""
+    from ..errors import InvalidInput
+    from ..release.tables.margins.wanted import columns_of_tables, read_tables
+
+    if of and (questions or by or tables is None):
+        raise InvalidInput(
+            "--of goes with --tables, instead of SQL and --by.", f"Leave {arg('of')} out.", argument="of"
+        )
+    if tables is None or questions or by:
+        return by
+    columns = of or columns_of_tables(read_tables(tables))
+    if not columns:
+        raise InvalidInput("say which columns the tables have.", f"Add {arg('of', 'sex,age,job')}.", argument="of")
+    return columns
 
 
 def _questions(

@@ -390,9 +390,14 @@ class Source(ABC):
         return counts
 
     def discover(self, counting: Discovering) -> DiscoveredGroups:
-        """Return the groups in the data and their true counts, from one state of it."""
-        self._check(counting)
-        groups = self._try_to_read([counting], lambda snapshot: snapshot.discover(counting))
+        """Return the groups in the data and their true counts."""
+        return self.discover_all([counting])[0]
+
+    def discover_all(self, countings: Sequence[Discovering]) -> list[DiscoveredGroups]:
+        """Return the groups in the data and their true counts for each counting, all from one state of the data."""
+        for counting in countings:
+            self._check(counting)
+        groups = self._try_to_read(countings, lambda snapshot: [snapshot.discover(one) for one in countings])
         if groups is None:
             raise self._unreadable()
         return groups

@@ -15,7 +15,7 @@ from ..exact.arrays import IntArray
 from ..questions.bands import BAND
 from ..questions.domains import Values, has_rest, listed_values
 from .banding import BandSql
-from .base import Counting
+from .base import ROW, Counting
 from .bounding import consecutive, number_sql
 from .dialect import Dialect
 
@@ -40,12 +40,15 @@ class Keys:
         Tests that hold for declared groups only.
     number
         The number of the group.
+    codes
+        The number of each column's value.
     """
 
     reads: list[str]
     joins: list[str]
     tests: list[str]
     number: str
+    codes: list[str]
 
 
 def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, declared: Declared) -> Keys:
@@ -102,11 +105,11 @@ def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, d
         cells = {f"c{j}": column for j, column in enumerate(groups.cells.T.tolist())}
         same = " AND ".join(f"cells.c{j} = {code}" for j, code in enumerate(codes))
         joins.append(f"JOIN {declared('cells', {**cells, 'g': range(groups.size)}, _NO_TEXTS)} ON {same}")
-        return Keys(reads, joins, tests, "cells.g")
+        return Keys(reads, joins, tests, "cells.g", codes)
     number = "CAST(0 AS BIGINT)"
     for code, values in zip(codes, groups.values, strict=True):
         number = f"({number} * {len(values)} + {code})"
-    return Keys(reads, joins, tests, number)
+    return Keys(reads, joins, tests, number, codes)
 
 
 def _by_code(values: Values) -> dict[str, Sequence[object]]:
@@ -229,3 +232,19 @@ def rows_of_people(
         zeros = f" WHERE NOT EXISTS (SELECT 1 FROM {zeros_table} WHERE zeros.z = located.g)"
     columns = ", ".join(["unit", f"{number_sql(counting)} AS v", *many])
     return f"SELECT {columns} FROM ({located_rows}) AS located{zeros}"
+
+
+def coded_rows(counting: Counting, table: str, kinds: Mapping[str, str], dialect: Dialect, declared: Declared) -> str:
+    """Return SQL of ``c0, c1, ...``, the number of each value, and ``unit``, for each row with declared values."""
+    keys = group_keys(counting, kinds, dialect, declared)
+    reads, tests = list(keys.reads), []
+    codes = [f"{code} AS c{j}" for j, code in enumerate(keys.codes)]
+    if counting.unit != ROW:
+        unit = unit_sql(counting, kinds, dialect)
+        reads.append(f"{unit.sql} AS unit")
+        tests += unit.tests
+        codes.append("unit")
+    if counting.question.where is not None:
+        tests.append(dialect.condition(counting.question.where, kinds))
+    read = f"SELECT {', '.join(reads)} FROM {table}{where_sql(tests, dialect)}"
+    return f"SELECT {', '.join(codes)} FROM ({read}) AS read {' '.join(keys.joins)}{where_sql(keys.tests, dialect)}"

@@ -8,13 +8,14 @@ two groups. A column may have one more group for all its other values (``domains
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -65,6 +66,9 @@ class Groups:
     zeros: frozenset[int] = frozenset()
     bands: tuple[Bands | None, ...] = ()
 
+    #: Maximum number of groups.
+    max_size: ClassVar[float] = MAX_GROUPS
+
     def __post_init__(self) -> None:
         if not len(self.columns) == len(self.kinds) == len(self.values):
             raise InvalidInput("groups need one kind and one list of values for each column.", argument="values")
@@ -79,8 +83,8 @@ class Groups:
         check_banded(self.columns, self.kinds, self.values, self.bands)
         if self.cells is not None:
             object.__setattr__(self, "cells", _judged_cells(self.cells, [len(values) for values in self.values]))
-        if self.size > MAX_GROUPS:
-            raise InvalidInput(f"{self.size} groups are too many.", f"Declare at most {MAX_GROUPS}.")
+        if self.size > self.max_size:
+            raise InvalidInput(f"{self.size} groups are too many.", f"Declare at most {self.max_size}.")
         if self.zeros and not (min(self.zeros) >= 0 and max(self.zeros) < self.size):
             raise InvalidInput("a structural zero is the number of a declared group.", argument="zeros")
         if len(self.zeros) == self.size:
@@ -197,7 +201,8 @@ class Groups:
             raise InvalidInput(
                 "the description of groups is damaged; it is written by Groups.to_json().", argument="content"
             ) from None
-        return Groups(columns, kinds, values, cells, frozenset(zeros), bands)
+        kind = ColumnValues if content.get("separate") is True else Groups
+        return kind(columns, kinds, values, cells, frozenset(zeros), bands)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Groups):
@@ -218,6 +223,41 @@ class Groups:
 
     def __repr__(self) -> str:
         return f"Groups({', '.join(self.columns)}: {self.size} groups, {len(self.zeros)} structural zeros)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnValues(Groups):
+    """The declared values of each column, for tables of a few of the columns: there may be any number of combinations.
+
+    >>> columns = ColumnValues(("sex", "site"), ("text", "integer"), (("f", "m"), range(1, 7)))
+    >>> columns.of((1,)).labels(0)
+    [1, 2, 3, 4, 5, 6]
+    """
+
+    max_size: ClassVar[float] = math.inf
+
+    @staticmethod
+    def together(columns: Iterable[Groups]) -> ColumnValues:
+        """Return the values of columns that were declared each by itself."""
+        parts = list(columns)
+        if any(len(part.columns) != 1 or part.cells is not None or part.zeros for part in parts):
+            raise InvalidInput("tables at once need values for each column.", f"Give them by {arg('domain')}.")
+        bands = tuple(part.bands[0] if part.bands else None for part in parts)
+        return ColumnValues(
+            tuple(part.columns[0] for part in parts), tuple(part.kinds[0] for part in parts),
+            tuple(part.values[0] for part in parts), bands=bands if any(bands) else (),
+        )  # fmt: skip
+
+    def of(self, columns: Sequence[int]) -> Groups:
+        """Return the groups of some of the columns: every combination of their values."""
+        bands = tuple(self.bands[column] for column in columns) if self.bands else ()
+        return Groups(
+            tuple(self.columns[column] for column in columns), tuple(self.kinds[column] for column in columns),
+            tuple(self.values[column] for column in columns), bands=bands if any(bands) else (),
+        )  # fmt: skip
+
+    def to_json(self) -> dict[str, Json]:
+        return {**super().to_json(), "separate": True}
 
 
 #: One group: the whole table.

@@ -35,6 +35,7 @@ from ..discovery import discovered_groups, groups_sql, merge
 from ..events import add_cells, events_sql, histogram_sql
 from ..grouping import Declared, add_rows, unit_sql
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
+from ..margins.counting import CountingTables, cells_sql, chosen_records_sql, in_chunks
 from ..relations.lookup import looked_up
 from .dialect import DUCKDB
 
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 #: A person's set of groups is the bits of one BIGINT, or of one HUGEINT.
 _HUGEINT_BITS = 126
 _MAX_PASSES = 4096
+#: Number of sets of columns counted in one query.
+_SETS_AT_ONCE = 100
 #: Maximum number of texts read as an ENUM, which is faster than a join.
 _MAX_ENUM_VALUES = 1000
 
@@ -64,6 +67,8 @@ def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kin
     """
     table, kinds = looked_up(counting, table, kinds, DUCKDB, public_tables(engine))
     rows = _declared_rows(engine, counting, table, kinds)
+    if isinstance(counting, CountingTables):
+        return _count_tables(engine, counting, rows.coded())
     if counting.unit == ROW:
         return _count_rows(engine, counting, rows)
     if isinstance(counting, Contributing):
@@ -125,8 +130,8 @@ class _GroupedRows:
     """The rows that are in a declared group, in SQL.
 
     ``keys`` tell the group of a row, ``number`` is its number in terms of their names ``k0, k1, ...``, ``others`` are
-    ``h0, h1, ...`` (the conditions met), ``unit`` and ``m`` (the events that a row stands for, if it says so), and
-    ``source`` is what follows FROM.
+    ``h0, h1, ...`` (the conditions met), ``unit`` and ``m`` (the events that a row stands for, if it says so),
+    ``source`` is what follows FROM, and ``codes`` the number of each column's value.
     """
 
     keys: list[str]
@@ -134,10 +139,17 @@ class _GroupedRows:
     others: list[str]
     source: str
     zeros: bool
+    codes: list[str]
 
     @property
     def named(self) -> list[str]:
         return [f"{key} AS k{j}" for j, key in enumerate(self.keys)]
+
+    def coded(self) -> str:
+        """Return one row for each row: ``c0, c1, ...``, the number of each value, and the others."""
+        inner = f"SELECT {', '.join([*self.named, *self.others])} FROM {self.source}"
+        codes = [f"{code} AS c{j}" for j, code in enumerate(self.codes)]
+        return f"SELECT {', '.join([*codes, *self.others])} FROM ({inner}) AS keyed"
 
     def numbered(self) -> str:
         """Return one row for each row: ``g``, the number of its group, and the others; none in a structural zero."""
@@ -214,14 +226,14 @@ def _declared_rows(
         number = codes[0] if codes else "0"  # the engine folds no constants here: everything written is computed
         for code, values in zip(codes[1:], groups.values[1:], strict=True):
             number = f"({number} * {len(values)} + {code})"
-        return _GroupedRows(keys, number, others, source, bool(groups.zeros))
+        return _GroupedRows(keys, number, others, source, bool(groups.zeros), codes)
     places = {f"code{j}": groups.cells[:, j] for j in range(len(codes))}
     _make_table(engine, "cells", {"g": np.arange(groups.size), **places})
     coded = ", ".join([*(f"{code} AS code{j}" for j, code in enumerate(codes)), *others])
     named = ", ".join([*(f"{key} AS k{j}" for j, key in enumerate(keys)), *others])
     joined = f"(SELECT {coded} FROM (SELECT {named} FROM {source}) AS keyed) AS coded JOIN cells USING "
     joined += f"({', '.join(places)})"
-    return _GroupedRows(["cells.g"], "k0", others, joined, bool(groups.zeros))
+    return _GroupedRows(["cells.g"], "k0", others, joined, bool(groups.zeros), [])
 
 
 def _column(kind: str, values: Values) -> dict[str, Array]:
@@ -241,6 +253,34 @@ def _make_table(engine: duckdb.DuckDBPyConnection, name: str, columns: Mapping[s
     value = " REPLACE (CASE WHEN NOT missing THEN v END AS v)" if "missing" in columns else ""
     engine.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT *{value} FROM given")
     engine.unregister("given")
+
+
+# ------------------------------------------------------------------------------------------------ many tables at once
+
+
+def _count_tables(engine: duckdb.DuckDBPyConnection, counting: CountingTables, coded: str) -> IntArray:
+    """Count the sets of columns of one record of each person, which are copied once; some sets at a time."""
+
+    def hashed(text: str) -> str:
+        return DUCKDB.bounding_hash(text, counting.key)
+
+    def add(counts: IntArray, part: str, whole: bool) -> None:
+        records = chosen_records_sql(counting, part, hashed, "VARCHAR")
+        narrow = ", ".join(
+            f"CAST(c{column} AS {'UTINYINT' if size <= 256 else 'INTEGER'}) AS c{column}"
+            for column, size in enumerate(counting.sizes)
+        )
+        engine.execute(f"CREATE OR REPLACE TEMP TABLE records AS SELECT {narrow} FROM ({records}) AS records")
+        for sets in in_chunks(counting.sets, _SETS_AT_ONCE):
+            cells = engine.execute(cells_sql(counting, sets, "records")).fetchnumpy().values()
+            counting.signatures.add(counts, *(np.asarray(column, dtype=np.int64) for column in cells))
+        engine.execute("DROP TABLE records")
+
+    if counting.unit == ROW:
+        counts = counting.no_counts()
+        add(counts, coded, True)
+        return counts
+    return _in_passes(counting.no_counts(), coded, add)
 
 
 # ------------------------------------------------------------------------------------------------ each row is a unit
