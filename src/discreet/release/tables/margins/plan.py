@@ -288,7 +288,9 @@ class MarginsTablePlan(TablePlan):
     # ---------------------------------------------------------------- counting, drawing, recording
 
     def counting(self, protection: Protection, key: bytes) -> Counting:
-        return CountingTables(self.question, self.groups, protection.unit, 1, key, sets=self.margins.largest)
+        return CountingTables(
+            self.question, self.groups, protection.unit, 1, key, sets=self.margins.largest, per=protection.per
+        )
 
     @staticmethod
     def count(source: Source, countings: Sequence[Counting]) -> Sequence[Counted]:
