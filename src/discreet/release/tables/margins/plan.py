@@ -415,7 +415,7 @@ class MarginsTablePlan(TablePlan):
             if RELATIONS[self.adjacency].hides_presence:
                 above = max(ratio_to_optimum(self.solver, float(self.division.budget)) - 1, 0)
                 lines.append(("optimum", f"the root mean squared error is {text_up(100 * above, 2)}% above that of the "
-                                         "best matrix mechanism, which needs continuous noise"))  # fmt: skip
+                                         "best matrix mechanism"))  # fmt: skip
         else:
             lines.append(("optimum", "the split is the best of several searches: a local optimum"))
         return lines
