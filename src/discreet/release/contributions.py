@@ -264,6 +264,9 @@ class ContributionsPlan(Result):
             raise InvalidInput("no ledger pays for this histogram.", "Declare one in the dataset file, or give it.")
         return self._book
 
+    def _headline(self) -> str:
+        return f"a histogram of contributions, {self.cost}"
+
     @property
     def half_width(self) -> int:
         """How far a count is from the truth at most, at the coverage ``level``."""

@@ -95,7 +95,8 @@ def _counted_in_words(plan: Plan) -> str | None:
         return None
     if rows is None:
         return f"{who.several}, not rows: each at most once in a group (max_rows counts rows)"
-    return f"rows, at most {rows} of one {who.one} in each count of a group"
+    joined = "joined " if any(table.question.tables for table in plan.tables) else ""
+    return f"{joined}rows, at most {rows} of one {who.one} in each count of a group"
 
 
 def _caps_in_words(plan: Plan) -> str:
@@ -156,8 +157,9 @@ def question_in_words(plan: Plan, table: TablePlan) -> str:
     where = f" with {question.where.text}" if question.where is not None else ""
     by = f", by {listed(question.by)}{table.by_in_words}" if question.by else ""
     rows = plan.protection.max_rows
-    counted = who.several if rows is None else "rows"
-    sentence = f"How many {counted} are there in {question.table}{where}{by}?"
+    counted = who.several if rows is None else "joined rows" if question.tables else "rows"
+    tables = listed([question.table, *(one.join.table for one in question.tables)], "and")
+    sentence = f"How many {counted} are there in {tables if rows is not None else question.table}{where}{by}?"
     if rows is not None:
         sentence += f" At most {plural(rows, 'row')} of one {who.one} {'is' if rows == 1 else 'are'} in each count."
     conditions = [(one.name, one.condition) for one in question.aggregates]

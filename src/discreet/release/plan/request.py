@@ -395,7 +395,7 @@ class ReleaseRequest:
         default=None,
         metadata=field_words(
             "All tables at once",
-            "All tables of up to so many of the columns, such as 2, or a list of tables: sex*age,age*job=3, where 3 is "
+            "All tables of up to so many of the columns, such as 2, or a list of tables: sex,age*job=3, where 3 is "
             f"a public weight. They share epsilon and agree with each other; with {arg('delta')} they are the most "
             "accurate.",
             {"anyOf": [WHOLE, TEXT, TEXTS]},
