@@ -10,7 +10,7 @@ import pytest
 
 from discreet.release.noise.discovered import DiscoveredNoise
 from discreet.release.plan import kinds
-from discreet.release.tables.aligned import Aligned, AlignedCells, AlignedLevels
+from discreet.release.tables.aligned import Aligned, AlignedCells, AlignedIntervals, AlignedLevels
 from discreet.release.tables.discovered import DiscoveredTable
 from discreet.release.tables.draft import Draft
 from discreet.release.tables.levelled_counts import LevelledTable
@@ -26,7 +26,7 @@ CONTRACTS: dict[type, tuple[type, ...]] = {
     TablePlan: kinds.KINDS,
     ReleasedTable: (LevelledTable, DiscoveredTable, MarginsRelease, MarginTable),
     Draft: (kinds.PlainDraft, kinds.LevelledDraft, kinds.DiscoveredDraft, kinds.MarginsDraft),
-    Aligned: (AlignedCells, AlignedLevels),
+    Aligned: (AlignedCells, AlignedIntervals, AlignedLevels),
 }
 
 #: Classes that tell the kinds apart.

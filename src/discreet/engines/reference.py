@@ -14,7 +14,7 @@ import math
 import operator
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -86,12 +86,18 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
     for unit, rows_by_group in people.items():
         if counting.max_rows is not None:
             for group in _chosen_groups(counting, unit, rows_by_group):
-                rows_of_counts = np.sum([_counts_of_row(counting, row) for row in rows_by_group[group]], axis=0)
-                counts[group] += np.minimum(rows_of_counts, counting.max_rows)
+                counts[group] += _capped_rows(counting, rows_by_group[group])
             continue
         for group, row in _bounded_rows(counting, unit, rows_by_group):
             counts[group] += _counts_of_row(counting, row)
     return counts
+
+
+def _capped_rows(counting: Counting, rows: Sequence[Row]) -> IntArray:
+    """Return how many of a person's rows in a group each count has, up to the cap."""
+    assert counting.max_rows is not None
+    many = np.sum([_counts_of_row(counting, row) for row in rows], axis=0)
+    return np.asarray(np.minimum(many, counting.max_rows), np.int64)
 
 
 def _unit_text(row: Row, counting: Counting) -> str | None:
@@ -148,10 +154,14 @@ def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[obje
             return (bounding_hash(":".join([unit, *map(str, hashed_values)]), counting.key), *group)
 
         for group in sorted(rows_by_group, key=place_of)[: counting.max_groups]:
-            best = max(rows_by_group[group], key=lambda row: [holds(condition, row) for condition in going_round])
             so_far = counts.setdefault(group, [0] * len(question.aggregates))
-            for j, counted in enumerate(_counts_of_row(counting, best)):
-                so_far[j] += counted
+            if counting.max_rows is None:
+                best = max(rows_by_group[group], key=lambda row: [holds(condition, row) for condition in going_round])
+                rows_of_counts = np.asarray(_counts_of_row(counting, best), np.int64)
+            else:
+                rows_of_counts = _capped_rows(counting, rows_by_group[group])
+            for j, rows_of_count in enumerate(rows_of_counts.tolist()):
+                so_far[j] += rows_of_count
     return {group: rows_by_group for group, rows_by_group in counts.items() if all(map(_is_publishable, group))}
 
 

@@ -386,8 +386,9 @@ class ReleasedTable:
         """Return True if another table has the same counts and flags."""
         return np.array_equal(self.counts, other.counts) and np.array_equal(self.status, other.status)
 
-    def refuse_comparison(self, edition: str) -> None:
-        """Refuse counts that cannot be compared with those of another edition."""
+    def shared_with(self, editions: Sequence[ReleasedTable]) -> ReleasedTable:
+        """Return the part of the table that can be compared with these editions of it."""
+        return self
 
     def aligned(self, first: ReleasedTable) -> Aligned:
         """Return the table with its counts in the order of another edition."""
