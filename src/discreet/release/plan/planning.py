@@ -149,6 +149,7 @@ def plan_request(
     if (rows := protection.max_rows) is not None:
         caps = errors_of_caps(rows, request.level, lambda cap: priced(replace(protection, max_rows=cap)))
     notes += noise.overpayment_note(tables, cost)
+    notes += [draft.split_note for draft in drafts if draft.split_note]
     notes += _unusual_request_notes(drafts, unit, cost)
     refuse_unnamed_selection(data, request.edition)
     return Plan(
@@ -167,6 +168,11 @@ def read_questions(request: ReleaseRequest) -> list[Question]:
 
 def _refuse_stray_split(request: ReleaseRequest, drafts: Sequence[Draft]) -> None:
     """Refuse a split among levels where no table has levels."""
+    if request.split_objective and not any(draft.has_levels for draft in drafts):
+        raise InvalidInput(
+            f"{arg('split', request.split_objective)} is for a table with totals.",
+            f"Add {arg('totals', 'all')}, or leave it out.",
+        )
     if request.level_split and not any(draft.has_levels for draft in drafts):
         raise InvalidInput.must_be(
             "split",
