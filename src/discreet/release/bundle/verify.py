@@ -25,6 +25,7 @@ from ...pages.pictures import NO_PROGRAM, NOT_DRAWN, draw_picture, drawing_progr
 from ...report import Finding
 from ...strict_json import read_json
 from ...wording import listed, plural
+from ..charging import uncharged_periods
 from ..plan.plan import Plan, plan_from_request
 from ..quantile_rows import QuantileTable, quantile_file
 from ..tables.columns import LAYOUT, ErrorColumn
@@ -359,10 +360,13 @@ class _Audit:
         report = book.verify([str(release.ledger.get("head", ""))])
         if not report.holds:
             raise Refuted(str(report))
-        book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
+        protection = plan.protection
+        book.check_terms(plan.dataset, protection.unit, protection.relation, protection.granularity)
         record = recorded_answer(plan, book)
         if record is None:
             raise Refuted("the ledger has no answer to this request.")
+        if uncharged_periods(plan, record, book):
+            raise Refuted("the ledger charged other periods than those that the question reads.")
         original = release_from_record(plan, record, book)
         for number, (table, original_table) in enumerate(zip(release.tables, original.tables, strict=True), 1):
             if not table.has_counts_of(original_table):

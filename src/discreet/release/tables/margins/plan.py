@@ -28,6 +28,7 @@ from ....wording import listed, noun, percent, plural
 from ...made_up import USUAL_TOTAL, MadeUpSizes, read_total, spread
 from ...marginals.combine import MarginLeastSquares
 from ...marginals.decimals import MAX_ROUNDING_ERROR
+from ...marginals.optimum import ratio_to_optimum
 from ...marginals.signed import Columns, Margins
 from ...marginals.split import absolute_sensitivity, gap_of_parts, split_budget, squared_sensitivity
 from ...noise.accuracy import Expected
@@ -287,7 +288,9 @@ class MarginsTablePlan(TablePlan):
     # ---------------------------------------------------------------- counting, drawing, recording
 
     def counting(self, protection: Protection, key: bytes) -> Counting:
-        return CountingTables(self.question, self.groups, protection.unit, 1, key, sets=self.margins.largest)
+        return CountingTables(
+            self.question, self.groups, protection.unit, 1, key, sets=self.margins.largest, per=protection.per
+        )
 
     @staticmethod
     def count(source: Source, countings: Sequence[Counting]) -> Sequence[Counted]:
@@ -409,6 +412,10 @@ class MarginsTablePlan(TablePlan):
         if not math.isnan(self.gap):
             lines.append(("optimum", f"the sum of variances is at most {text_up(100 * max(self.gap, 0), 2)}% above the "
                                      "least that any split reaches"))  # fmt: skip
+            if RELATIONS[self.adjacency].hides_presence:
+                above = max(ratio_to_optimum(self.solver, float(self.division.budget)) - 1, 0)
+                lines.append(("optimum", f"the root mean squared error is {text_up(100 * above, 2)}% above that of the "
+                                         "best matrix mechanism"))  # fmt: skip
         else:
             lines.append(("optimum", "the split is the best of several searches: a local optimum"))
         return lines
