@@ -210,8 +210,13 @@ def read_relation(name: str | None, sizes: object) -> str:
     return relation or ("add-remove" if sizes is None else "substitution")
 
 
-def read_shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]:
-    """Return the part of epsilon of each question, or of each level of a single one; they add up to 1."""
+def read_shares(split: str | Sequence[Number] | None, number: int) -> str | tuple[Fraction, ...]:
+    """Return the part of epsilon of each question, or of each level of a single one; they add up to 1.
+
+    The name of what a split makes small stays as it is.
+    """
+    if isinstance(split, str):
+        return split
     if not split:
         return (Fraction(1, number),) * number
     parts = [as_fraction(part, "a part of the split") for part in split]

@@ -169,9 +169,9 @@ def read_questions(request: ReleaseRequest) -> list[Question]:
 
 def _refuse_stray_split(request: ReleaseRequest, drafts: Sequence[Draft]) -> None:
     """Refuse a split among levels where no table has levels."""
-    if request.split_objective and not any(draft.has_levels for draft in drafts):
+    if request.split_objective and not (len(drafts) == 1 and drafts[0].has_levels):
         raise InvalidInput(
-            f"{arg('split', request.split_objective)} is for a table with totals.",
+            f"{arg('split', request.split_objective)} is for one table with totals.",
             f"Add {arg('totals', 'all')}, or leave it out.",
         )
     if request.level_split and not any(draft.has_levels for draft in drafts):

@@ -169,9 +169,8 @@ class ReleaseRequest:
         the total), or the tables, ``["sex*age", "age*job=3"]``, with public weights of those that matter more. Each
         person is counted with one record, and all tables agree. With a delta the noise is discrete Gaussian.
     split
-        For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default. For one question
-        with totals: the parts of its levels, the finest first; by default chosen for a small largest error. Or what a
-        solver makes small: ``"largest"`` (the largest variance of a count) or ``"sum"`` (that of all counts together).
+        For several questions: the parts of epsilon of each, such as ``[2, 1]``; equal by default. For one with totals:
+        the parts of its levels, the finest first, or what they make small: ``"largest"`` or ``"sum"`` (of variances).
     suppress_below
         Withhold reported counts below this. Only the noisy count decides.
     level
@@ -463,12 +462,7 @@ class ReleaseRequest:
             if value is not None or name in ("discover", "questions", "quantile"):
                 object.__setattr__(self, name, read(value))
         object.__setattr__(self, "relation", read_relation(self.relation, self.sizes))
-        if not isinstance(self.split, str):
-            object.__setattr__(self, "split", read_shares(self.split, self._parts))
-        elif len(self.questions) > 1:
-            raise InvalidInput(
-                f"{arg('split', self.split)} divides one question among its levels.", "Ask for it alone, or give parts."
-            )
+        object.__setattr__(self, "split", read_shares(self.split, self._parts))
         if self.designed and (self.mechanism != "geometric" or self.error is not None):
             raise InvalidInput(
                 f"{arg('properties')} and {arg('loss')} ask for a design, which is made for an epsilon and a bound "
@@ -486,13 +480,11 @@ class ReleaseRequest:
     @property
     def level_split(self) -> tuple[Fraction, ...]:
         """The parts of the levels of a single question; empty if the request does not split levels."""
-        if isinstance(self.split, str):
-            return ()
-        return self.split if len(self.questions) == 1 < len(self.split) else ()
+        return self.split if not isinstance(self.split, str) and len(self.questions) == 1 < len(self.split) else ()
 
     @property
     def split_objective(self) -> str:
-        """What the split of the levels makes small, "largest" or "sum"; empty if the request does not say."""
+        """What the split of the levels makes small; empty if the request does not say."""
         return self.split if isinstance(self.split, str) else ""
 
     @property
