@@ -22,7 +22,7 @@ from ....wording import listed, percent, plural
 from ...levels.quantiles import Balance
 from ...marginals.decimals import MAX_ROUNDING_ERROR, agreeing_decimals, digits_of
 from ...marginals.intervals import Form
-from ...marginals.rounding import rounded_table, totals_of
+from ...marginals.rounding import disagreement_in_words, largest_disagreements, rounded_table, totals_of
 from ...marginals.shares import margin_share_interval
 from ...marginals.signed import Columns, subsets
 from ...noise.margins import Combined
@@ -60,6 +60,10 @@ TABLE_MEANINGS = {
     ROUNDED_COLUMN: "the count made whole and not negative so that the table adds up; totals of two tables may differ, "
     "and small counts are biased upwards",
 }
+
+
+#: Largest number of cells for which rounded tables are compared with each other.
+MAX_COMPARED_CELLS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,8 +254,9 @@ class MarginTable(ReleasedTable):
 
     def rounding_in_words(self, unrounded: str, rounded: str = "") -> str:
         return (
-            f"The counts shown are made whole so that this table adds up; another table may differ by a few. The "
-            f"unrounded counts of {unrounded} agree in all tables, exactly."
+            "The counts shown are made whole and not negative so that this table adds up. The same total may differ in "
+            f"another table, most where counts are near zero. The unrounded counts of {unrounded} agree in all tables, "
+            "exactly."
         )
 
     @property
@@ -453,8 +458,23 @@ class MarginsRelease(ReleasedTable):
         worst = max(self.plan.table_variances.items(), key=lambda pair: pair[1])
         return (
             "The counts of all tables agree and are unbiased. Their standard deviation is at most "
-            f"{text_up(math.sqrt(worst[1]), 3)} ({self.plan.named(worst[0])}). This holds whatever the true counts are."
+            f"{text_up(math.sqrt(worst[1]), 3)} ({self.plan.named(worst[0])}). "
+            "This holds whatever the true counts are. "
+            f"For rounded counts, {self._disagreement}"
         )
+
+    @cached_property
+    def _disagreement(self) -> str:
+        """What no longer adds up after rounding, in words."""
+        if self.published_cells > MAX_COMPARED_CELLS:
+            return "each table is rounded by itself, and the same total may differ between tables."
+        sizes = self.plan.margins.sizes
+        rounded = {
+            table: one.rounded_counts.reshape([sizes[k] for k in table])
+            for table, one in zip(self.plan.margins.tables, self.parts, strict=True)
+            if isinstance(one, MarginTable)
+        }
+        return disagreement_in_words(list(largest_disagreements(rounded).values()))
 
 
 def _decimal(count: int, digits: int) -> str:
