@@ -72,6 +72,12 @@ def test_a_person_in_two_tables_counts_for_themselves_alone_on_spark(engine: Joi
     assert violations_of_seed(engine, 4000 + batch, 8) == []
 
 
+@every_storage
+@pytest.mark.parametrize("batch", batches(full=1, long=10))
+def test_events_of_joined_tables_are_those_of_the_reference_on_spark(engine: JoiningEngine, batch: int) -> None:
+    assert differences(engine, [9000 + batch], 8, events=True) == []
+
+
 def test_the_suite_notices_units_that_spark_compares_by_their_first_letter(monkeypatch) -> None:
     one_table = spark_counting.one_table
 
