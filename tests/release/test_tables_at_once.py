@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import random
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -324,3 +324,22 @@ def test_the_coarse_split_is_near_the_best_and_the_local_one_better_than_equal_p
         return float(sum(margins.cells(table) * solver.variance(table) for table in margins.tables))
 
     assert total(local) < min(total(dict.fromkeys(margins.residuals, 1)), total(parts) * 1.001)
+
+
+def test_the_release_states_by_how_much_the_totals_of_rounded_tables_differ() -> None:
+    plan, rows = planned(delta="1e-6"), rows_of_people()
+    table = lead(plan)
+    for seed in range(3):
+        noisy = table.draw(true_counts(plan, rows), SeededBits(seed))
+        release = table.from_record({"counts": noisy.tolist()}, table.to_json(), plan.level, "")
+        parts = [part for part in release.parts if isinstance(part, MarginTable)]
+        largest = 0
+        for first, second in combinations(parts, 2):
+            shared = set(first.table) & set(second.table)
+            sums = []
+            for part in (first, second):
+                counts = part.rounded_counts.reshape([table.margins.sizes[k] for k in part.table])
+                sums.append(counts.sum(axis=tuple(a for a, k in enumerate(part.table) if k not in shared)))
+            largest = max(largest, int(np.abs(sums[0] - sums[1]).max()))
+        words = f"up to {largest} between" if largest else "all totals are the same"
+        assert words in release.error_sentence

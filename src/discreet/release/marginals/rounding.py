@@ -81,16 +81,15 @@ def largest_disagreements(tables: Mapping[Columns, Array]) -> dict[Columns, int]
 
 
 def disagreement_in_words(disagreements: Sequence[int]) -> str:
-    """Return a sentence on what does not add up.
+    """Return what does not add up, in words.
 
     >>> disagreement_in_words([0, 2, 1])
-    'Each table is rounded by itself: the same total differs by up to 2 between tables.'
+    'each table is rounded by itself, and the same total differs by up to 2 between tables.'
     """
     largest = max(disagreements, default=0)
-    rounded = "Each table is rounded by itself"
     if largest:
-        return f"{rounded}: the same total differs by up to {largest:,} between tables."
-    return f"{rounded}; all of them agree here."
+        return f"each table is rounded by itself, and the same total differs by up to {largest:,} between tables."
+    return "each table is rounded by itself, and here all totals are the same."
 
 
 def _order(columns: Columns) -> tuple[int, Columns]:
