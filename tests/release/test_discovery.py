@@ -536,7 +536,7 @@ def test_editions_are_compared_where_both_name_a_group(ledger: dc.Ledger, tmp_pa
         row: Any = rows[job]
         assert row["difference"] == counts[1][job] - counts[0][job] and abs(row["difference"] - change) < 40
         assert row["low"] <= row["difference"] <= row["high"]
-        ends = [[one for one in release.rows() if one["job"] == job][0] for release in (first, second)]
+        ends = [next(one for one in release.rows() if one["job"] == job) for release in (first, second)]
         assert row["low"] <= ends[1]["low"] - ends[0]["high"] <= ends[1]["high"] - ends[0]["low"] <= row["high"]
     assert rows["nurse"]["beyond_noise"] and not rows["cook"]["beyond_noise"]
     assert comparison.to_json()["tables"][0]["totals"] == [] and "baker" not in comparison.report().text()  # type: ignore[index, call-overload]

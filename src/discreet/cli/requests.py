@@ -137,7 +137,9 @@ def _field_value(name: str, value: object) -> object:
         return int(value)
     if name == "mechanism" and isinstance(value, str):
         return find_mechanism(value)
-    return value.split(",") if name == "split" and isinstance(value, str) else value
+    if name == "split" and isinstance(value, str) and any(sign.isdigit() for sign in value):
+        return value.split(",")
+    return value
 
 
 def write_typed(context: typer.Context, file: Path, questions: list[str], declaration: Declaration | None) -> None:

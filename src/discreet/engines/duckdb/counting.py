@@ -35,7 +35,8 @@ from ..discovery import discovered_groups, groups_sql, merge
 from ..events import add_cells, events_sql, histogram_sql
 from ..grouping import Declared, add_rows, unit_sql
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
-from ..margins.counting import CountingTables, cells_sql, chosen_records_sql, in_chunks
+from ..margins.blocks import BlockCounts
+from ..margins.counting import CountingTables, chosen_records_sql
 from ..relations.lookup import looked_up
 from .dialect import DUCKDB
 
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
 #: A person's set of groups is the bits of one BIGINT, or of one HUGEINT.
 _HUGEINT_BITS = 126
 _MAX_PASSES = 4096
-#: Number of sets of columns counted in one query.
-_SETS_AT_ONCE = 100
+#: Number of records of tables at once that are fetched at a time.
+_RECORDS_AT_ONCE = 1 << 19
 #: Maximum number of texts read as an ENUM, which is faster than a join.
 _MAX_ENUM_VALUES = 1000
 
@@ -259,7 +260,7 @@ def _make_table(engine: duckdb.DuckDBPyConnection, name: str, columns: Mapping[s
 
 
 def _count_tables(engine: duckdb.DuckDBPyConnection, counting: CountingTables, coded: str) -> IntArray:
-    """Count the sets of columns of one record of each person, which are copied once; some sets at a time."""
+    """Count one record of each person: records are copied once, and counted in blocks of columns."""
 
     def hashed(text: str) -> str:
         return DUCKDB.bounding_hash(text, counting.key)
@@ -271,10 +272,13 @@ def _count_tables(engine: duckdb.DuckDBPyConnection, counting: CountingTables, c
             for column, size in enumerate(counting.sizes)
         )
         engine.execute(f"CREATE OR REPLACE TEMP TABLE records AS SELECT {narrow} FROM ({records}) AS records")
-        for sets in in_chunks(counting.sets, _SETS_AT_ONCE):
-            cells = engine.execute(cells_sql(counting, sets, "records")).fetchnumpy().values()
-            counting.signatures.add(counts, *(np.asarray(column, dtype=np.int64) for column in cells))
+        blocks = BlockCounts(counting)
+        (size,) = engine.execute("SELECT count(*) FROM records").fetchone() or (0,)
+        for start in range(0, size, _RECORDS_AT_ONCE):
+            some = f"SELECT * FROM records WHERE rowid >= {start} AND rowid < {start + _RECORDS_AT_ONCE}"
+            blocks.add(engine.execute(some).fetchnumpy())
         engine.execute("DROP TABLE records")
+        counts += blocks.result()
 
     if counting.unit == ROW:
         counts = counting.no_counts()

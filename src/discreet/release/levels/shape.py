@@ -12,6 +12,9 @@ from ...questions.bands import bands_of
 from ...questions.groups import Groups
 from ...questions.levels import Levels, is_chain
 
+#: What a request can want to be small by the split of its levels, in words.
+SPLITS_IN_WORDS = {"largest": "the largest variance of a count", "sum": "the sum of the variances of all counts"}
+
 
 @dataclass(frozen=True, eq=False)
 class Shape:

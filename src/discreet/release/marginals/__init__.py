@@ -1,1 +1,1 @@
-"""Many tables of the same people from one budget: signed marginals, measured and combined. Not yet released."""
+"""Many tables of the same people from one budget: signed marginals, measured and combined."""

@@ -23,6 +23,7 @@ from scipy.sparse import csr_array
 
 from ...exact.arrays import FloatArray
 from ...privacy.relations import Relation
+from ..levels.least_sum import least_sum, sum_and_gap
 from .signed import Columns, Margins, subsets
 
 #: Number of equal parts that the budget is divided into.
@@ -33,9 +34,6 @@ MIN_SHARE = 1e-6
 
 #: The largest whole part of a split, the ratio of two distinct ones less one, and the most updates of a local search.
 _LARGEST_PART, _RATIO, _LOCAL_UPDATES = 10**6, 0.01, 2000
-
-#: The duality gap at which the search ends, and the largest number of updates.
-GAP, MAX_UPDATES = 1e-6, 20_000
 
 
 @dataclass(frozen=True)
@@ -86,13 +84,13 @@ def split_budget(margins: Margins, relation: Relation) -> Split:
     """
     needed = margins.residuals
     matrix, values = _program(margins, needed, relation)
-    weights = _search(matrix, values)
+    weights = least_sum(matrix, values)
     parts = np.floor(weights * BUDGET_PARTS).astype(np.int64)
     parts[weights < MIN_SHARE] = 0
     if not ((matrix @ parts) > 0).all():  # a residual that hardly matters keeps its measurement
         parts = np.maximum(np.floor(weights * (BUDGET_PARTS - len(needed))).astype(np.int64), 1)
     shares = {one: Fraction(int(part), BUDGET_PARTS) for one, part in zip(needed, parts, strict=True) if part}
-    _, gap = _sum_and_gap(matrix, values, parts / BUDGET_PARTS)
+    _, gap = sum_and_gap(matrix, values, parts / BUDGET_PARTS)
     return Split(shares, gap)
 
 
@@ -192,23 +190,3 @@ def split_for_geometric(margins: Margins, relation: Relation, epsilon: float) ->
 def _within(table: Columns, index: dict[Columns, int]) -> list[Columns]:
     """Return the sets of the index that are within a table."""
     return [one for one in subsets(table) if one in index]
-
-
-def _sum_and_gap(matrix: csr_array, values: FloatArray, weights: FloatArray) -> tuple[FloatArray, float]:
-    """Return the factors of the next update, and the duality gap for the budget that is used."""
-    precision = matrix @ weights
-    gradient = matrix.T @ (values / precision**2)
-    total = float((values / precision).sum())
-    return gradient / total, float(gradient.max() / total) - 1
-
-
-def _search(matrix: csr_array, values: FloatArray) -> FloatArray:
-    """Return shares near the best ones."""
-    weights = np.full(len(values), 1 / len(values))
-    for _ in range(MAX_UPDATES):
-        factors, gap = _sum_and_gap(matrix, values, weights)
-        if gap <= GAP:
-            break
-        weights = weights * np.sqrt(factors)
-        weights /= weights.sum()
-    return weights

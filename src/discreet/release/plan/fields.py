@@ -18,6 +18,7 @@ from ...questions.question import QuantileRequest
 from ...report import Json
 from ...wording import find_name
 from ..levels.quantiles import read_share
+from ..levels.shape import SPLITS_IN_WORDS
 from ..noise.cells import cell_mechanism
 
 
@@ -101,8 +102,12 @@ def read_questions(questions: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def read_split(split: Sequence[Number]) -> tuple[Number, ...]:
-    """Read the parts of a split."""
+def read_split(split: str | Sequence[Number]) -> str | tuple[Number, ...]:
+    """Read the parts of a split, or what it makes small."""
+    if isinstance(split, str):
+        if split not in SPLITS_IN_WORDS:
+            raise InvalidInput.must_be("split", f"parts such as [2, 1], or one of {', '.join(SPLITS_IN_WORDS)}", split)
+        return split
     return tuple(read_list(split, "split", "numbers"))
 
 
@@ -205,8 +210,13 @@ def read_relation(name: str | None, sizes: object) -> str:
     return relation or ("add-remove" if sizes is None else "substitution")
 
 
-def read_shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]:
-    """Return the part of epsilon of each question, or of each level of a single one; they add up to 1."""
+def read_shares(split: str | Sequence[Number] | None, number: int) -> str | tuple[Fraction, ...]:
+    """Return the part of epsilon of each question, or of each level of a single one; they add up to 1.
+
+    The name of what a split makes small stays as it is.
+    """
+    if isinstance(split, str):
+        return split
     if not split:
         return (Fraction(1, number),) * number
     parts = [as_fraction(part, "a part of the split") for part in split]

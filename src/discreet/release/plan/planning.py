@@ -150,6 +150,7 @@ def plan_request(
     if (rows := protection.max_rows) is not None:
         caps = errors_of_caps(rows, request.level, lambda cap: priced(replace(protection, max_rows=cap)))
     notes += noise.overpayment_note(tables, cost)
+    notes += [draft.split_note for draft in drafts if draft.split_note]
     notes += _unusual_request_notes(drafts, unit, cost)
     refuse_unnamed_selection(data, request.edition)
     return Plan(
@@ -168,6 +169,11 @@ def read_questions(request: ReleaseRequest) -> list[Question]:
 
 def _refuse_stray_split(request: ReleaseRequest, drafts: Sequence[Draft]) -> None:
     """Refuse a split among levels where no table has levels."""
+    if request.split_objective and not (len(drafts) == 1 and drafts[0].has_levels):
+        raise InvalidInput(
+            f"{arg('split', request.split_objective)} is for one table with totals.",
+            f"Add {arg('totals', 'all')}, or leave it out.",
+        )
     if request.level_split and not any(draft.has_levels for draft in drafts):
         raise InvalidInput.must_be(
             "split",

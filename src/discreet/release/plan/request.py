@@ -19,6 +19,7 @@ from ...ptables.table import PTable
 from ...questions.question import QuantileRequest
 from ...unit import read_unit_name
 from ...wording import find_name
+from ..levels.shape import SPLITS_IN_WORDS
 from ..noise.accuracy import read_level
 from ..noise.cells import OUTPUTS
 from ..protection import WHOSE, read_max_rows
@@ -74,7 +75,7 @@ class RequestFields(TypedDict, total=False):
     counts: str | None
     bound: int | None
     sizes: Rows
-    split: Sequence[Number] | None
+    split: str | Sequence[Number] | None
     suppress_below: int | None
     level: Number
     groups: Rows
@@ -168,8 +169,8 @@ class ReleaseRequest:
         the total), or the tables, ``["sex*age", "age*job=3"]``, with public weights of those that matter more. Each
         person is counted with one record, and all tables agree. With a delta the noise is discrete Gaussian.
     split
-        For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default. For one question
-        with totals: the parts of its levels, the finest first; by default chosen for a small largest error.
+        For several questions: the parts of epsilon of each, such as ``[2, 1]``; equal by default. For one with totals:
+        the parts of its levels, the finest first, or what they make small: ``"largest"`` or ``"sum"`` (of variances).
     suppress_below
         Withhold reported counts below this. Only the noisy count decides.
     level
@@ -333,12 +334,12 @@ class ReleaseRequest:
             "Sizes of the groups", "Public sizes of the groups: a CSV file with the group columns and size.", ROWS
         ),
     )
-    split: tuple[Fraction, ...] = field(
+    split: str | tuple[Fraction, ...] = field(
         default=(),
         metadata=field_words(
             "Parts of epsilon",
-            "The parts of epsilon of several questions, or of the levels of one with totals: 2,1.",
-            {"type": "array", "items": NUMBER},
+            "The parts of epsilon of several questions, or of the levels of one with totals: 2,1; largest or sum.",
+            {"anyOf": [{"type": "array", "items": NUMBER}, {"type": "string", "enum": list(SPLITS_IN_WORDS)}]},
             "The parts of epsilon of the questions.",
         ),
     )
@@ -479,12 +480,17 @@ class ReleaseRequest:
     @property
     def level_split(self) -> tuple[Fraction, ...]:
         """The parts of the levels of a single question; empty if the request does not split levels."""
-        return self.split if len(self.questions) == 1 < len(self.split) else ()
+        return self.split if not isinstance(self.split, str) and len(self.questions) == 1 < len(self.split) else ()
+
+    @property
+    def split_objective(self) -> str:
+        """What the split of the levels makes small; empty if the request does not say."""
+        return self.split if isinstance(self.split, str) else ""
 
     @property
     def shares(self) -> tuple[Fraction, ...]:
         """The part of epsilon of each question."""
-        return (Fraction(1),) if self.level_split else self.split
+        return (Fraction(1),) if self.level_split or isinstance(self.split, str) else self.split
 
     @property
     def designed(self) -> bool:

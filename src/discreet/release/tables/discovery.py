@@ -224,7 +224,7 @@ def refuse_misfits(request: ReleaseRequest) -> None:
             raise InvalidInput(f"{arg(name)} {reason}.", f"Leave it out with {arg('discover')}.", argument=name)
     if request.suppress_below is not None:
         raise InvalidInput(f"{arg('suppress_below')} withholds counts, as the threshold does already.", "Leave it out.")
-    if len(request.questions) > 1 and len(set(request.split)) > 1:
+    if len(request.questions) > 1 and len(set(request.shares)) > 1:
         raise InvalidInput(
             "questions that discover groups have equal shares of epsilon.",
             f"Leave {arg('split')} out.",

@@ -65,6 +65,8 @@ class Draft:
         The largest change of its counts by one unit.
     max_rows
         Maximum number of rows of one unit that a count has in a group; None to count units.
+    split_note
+        A note on the split of its levels; empty if the request does not ask for one.
     """
 
     request: ReleaseRequest
@@ -77,6 +79,7 @@ class Draft:
     share: Fraction = Fraction(1)
     change: Change = NO_CHANGE
     max_rows: int | None = None
+    split_note: str = ""
 
     #: True if the split of a request may list the parts of its levels.
     has_levels: ClassVar[bool] = False

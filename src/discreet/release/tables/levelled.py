@@ -25,8 +25,8 @@ from ...questions.question import Question, find_column
 from ...report import Json
 from ...wording import listed, percent
 from ..levels.combining import MAX_ROUNDING_ERROR, LevelCombination
-from ..levels.shape import Shape
-from ..levels.splitting import best_split
+from ..levels.shape import SPLITS_IN_WORDS, Shape
+from ..levels.splitting import best_split, convex_split
 from ..noise.accuracy import Expected
 from ..noise.cells import CellNoise, takes_sigma2
 from ..protection import Change, Protection
@@ -239,7 +239,7 @@ class LevelledDraft(PlainDraft):
     def measure(self, protection: Protection, sizes: IntArray | None) -> None:
         shape = Shape(self.groups, self.base.levels)
         changes = protection.level_changes(self.base, shape)
-        self.levels = level_drafts(self.request, self.base, shape, changes, self.share, sizes)
+        self.levels, self.split_note = level_drafts(self.request, self.base, shape, changes, self.share, sizes)
         self.change = Change(sum(change.l1 for change in changes), sum(change.squared_l2 for change in changes))
         self.max_rows = protection.max_rows
 
@@ -304,8 +304,11 @@ def refuse_with_totals(request: ReleaseRequest) -> None:
 def level_drafts(
     request: ReleaseRequest, question: Question, shape: Shape, changes: Sequence[Change], share: Fraction,
     sizes: IntArray | None,
-) -> tuple[LevelDraft, ...]:  # fmt: skip
-    """Return the levels with their shares: those of the request, or shares with a small largest error."""
+) -> tuple[tuple[LevelDraft, ...], str]:  # fmt: skip
+    """Return the levels with their shares, and a note on a split that the request names.
+
+    The shares are those of the request, or shares with what it wants to be small: by default the largest error.
+    """
     count = len(question.levels)
     if request.level_split:
         if len(request.level_split) != count:
@@ -314,18 +317,31 @@ def level_drafts(
                 f"as many positive numbers as there are levels, {count}",
                 InWords(", ".join(map(str, request.level_split))),
             )
-        shares = request.level_split
-    else:
-        gaussian = takes_sigma2(request.mechanism)
-        epsilon = float(request.epsilon or 1) * float(share)
+        return _drafts(request.level_split, changes), ""
+    gaussian, objective = takes_sigma2(request.mechanism), request.split_objective
+    if gaussian and sizes is None and objective and (shape.regular or not shape.is_tree):
+        split = convex_split(shape, [change.squared_l2 for change in changes], objective)
+        return _drafts(split.shares, changes), (
+            f"the split of the levels makes {SPLITS_IN_WORDS[objective]} small; no split has one that is smaller by "
+            f"more than {text_up(100 * (split.gap or 0.0), 2)}%."
+        )
+    epsilon = float(request.epsilon or 1) * float(share)
 
-        def variance(level: int, level_share: float) -> float:
-            if gaussian:
-                return changes[level].squared_l2 / level_share
-            half = epsilon * level_share / changes[level].l1 / 2
-            return 1 / (2 * math.sinh(min(half, 300.0)) ** 2)
+    def variance(level: int, level_share: float) -> float:
+        if gaussian:
+            return changes[level].squared_l2 / level_share
+        half = epsilon * level_share / changes[level].l1 / 2
+        return 1 / (2 * math.sinh(min(half, 300.0)) ** 2)
 
-        shares = best_split(shape, variance, None if sizes is None else sizes[:: len(question.aggregates)])
+    relative_to = None if sizes is None else sizes[:: len(question.aggregates)]
+    shares = best_split(shape, variance, relative_to, objective or "largest")
+    if not objective:
+        return _drafts(shares, changes), ""
+    small = SPLITS_IN_WORDS[objective]
+    return _drafts(shares, changes), f"the split of the levels makes {small} small; a better split may exist."
+
+
+def _drafts(shares: Sequence[Fraction], changes: Sequence[Change]) -> tuple[LevelDraft, ...]:
     return tuple(LevelDraft(*pair) for pair in zip(shares, changes, strict=True))
 
 

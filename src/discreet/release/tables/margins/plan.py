@@ -27,7 +27,7 @@ from ....report import Fact, Json
 from ....wording import listed, noun, percent, plural
 from ...made_up import USUAL_TOTAL, MadeUpSizes, read_total, spread
 from ...marginals.combine import MarginLeastSquares
-from ...marginals.decimals import MAX_ROUNDING_ERROR
+from ...marginals.decimals import MAX_ROUNDING_ERROR, digits_of
 from ...marginals.intervals import MarginErrors
 from ...marginals.optimum import ratio_to_optimum
 from ...marginals.signed import Columns, Margins
@@ -236,6 +236,11 @@ class MarginsTablePlan(TablePlan):
             return math.nan
         relation = RELATIONS[self.adjacency]
         return gap_of_parts(self.margins, relation, split_budget(self.margins, relation), self.division.parts)
+
+    @cached_property
+    def digits(self) -> int:
+        """Number of decimal places of published counts."""
+        return digits_of(self.margins)
 
     @cached_property
     def margin_errors(self) -> MarginErrors:

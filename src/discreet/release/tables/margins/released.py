@@ -20,7 +20,7 @@ from ....plots.counts import MAX_DRAWN_CELLS
 from ....questions.groups import Groups
 from ....wording import listed, percent, plural
 from ...levels.quantiles import Balance
-from ...marginals.decimals import MAX_ROUNDING_ERROR, agreeing_decimals, digits_of
+from ...marginals.decimals import MAX_ROUNDING_ERROR, agreeing_decimals
 from ...marginals.intervals import Form
 from ...marginals.rounding import disagreement_in_words, largest_disagreements, rounded_table, totals_of
 from ...marginals.shares import margin_share_interval
@@ -53,15 +53,6 @@ AGREEING_MEANING = (
 )
 
 
-#: Heading of the rounded counts, and the meaning of columns that other kinds do not have.
-ROUNDED_COLUMN = "rounded_count"
-TABLE_MEANINGS = {
-    "count": AGREEING_MEANING,
-    ROUNDED_COLUMN: "the count made whole and not negative so that the table adds up; totals of two tables may differ, "
-    "and small counts are biased upwards",
-}
-
-
 #: Largest number of cells for which rounded tables are compared with each other.
 MAX_COMPARED_CELLS = 20_000
 
@@ -73,21 +64,11 @@ class MarginTable(ReleasedTable):
     plan: MarginsTablePlan
     table: Columns = ()
 
-    extra_meanings: ClassVar[Mapping[str, str]] = TABLE_MEANINGS
+    extra_meanings: ClassVar[Mapping[str, str]] = {"count": AGREEING_MEANING}
 
     @property
     def columns(self) -> tuple[ErrorColumn, ...]:
         return TABLE_ERROR_COLUMNS
-
-    @property
-    def fixed_headings(self) -> tuple[str, ...]:
-        return (ROUNDED_COLUMN, *super().fixed_headings)
-
-    @property
-    def headings(self) -> tuple[str, ...]:
-        before = super().headings
-        at = before.index("count") + 1
-        return (*before[:at], ROUNDED_COLUMN, *before[at:])
 
     @cached_property
     def own_groups(self) -> Groups:
@@ -101,7 +82,7 @@ class MarginTable(ReleasedTable):
     @property
     def unit(self) -> int:
         """Number of units in one."""
-        return int(10 ** digits_of(self.plan.margins))
+        return int(10**self.plan.digits)
 
     @property
     def cell_variance(self) -> Fraction:
@@ -111,15 +92,15 @@ class MarginTable(ReleasedTable):
     @cached_property
     def errors(self) -> dict[str, Array]:
         reach = math.ceil(self.plan.half_width(self.table, 1 - self.level) * self.unit)
-        counts = self.counts.reshape(-1)
-        low = np.array([max(-((reach - one) // self.unit), 0) for one in counts.tolist()], dtype=np.int64)
-        high = np.array([max((one + reach) // self.unit, 0) for one in counts.tolist()], dtype=np.int64)
+        counts, unit = self.counts.reshape(-1), self.unit
+        low = np.array([max(-((reach - one) // unit), 0) for one in counts.tolist()], dtype=np.int64)
+        high = np.array([max((one + reach) // unit, 0) for one in counts.tolist()], dtype=np.int64)
         return {"low": low, "high": high, "sd": np.full(counts.size, math.sqrt(self.cell_variance))}
 
     @property
     def texts(self) -> list[str]:
         """The counts as exact decimals."""
-        digits = digits_of(self.plan.margins)
+        digits = self.plan.digits
         return [_decimal(one, digits) for one in self.counts.reshape(-1).tolist()]
 
     def rows(self, most: int | None = None) -> list[Row]:
@@ -160,7 +141,7 @@ class MarginTable(ReleasedTable):
     def csv_text(self) -> str:
         errors, none = self.errors, np.zeros(self.counts.size, dtype=bool)
         fields = [self.cell_names()] if self.has_names else []
-        fields += [self.texts, list(map(str, self.rounded_counts.tolist())), self.flags.tolist()]
+        fields += [self.texts, self.flags.tolist()]
         for column in self.columns:
             values, way = errors[column.name], column.rounding
             fields.append(csv_integers(values, none) if way is None else csv_decimals(values, none, way))
@@ -275,7 +256,7 @@ class MarginsRelease(ReleasedTable):
     plan: MarginsTablePlan
 
     rank: ClassVar[int] = 2
-    extra_meanings: ClassVar[Mapping[str, str]] = TABLE_MEANINGS
+    extra_meanings: ClassVar[Mapping[str, str]] = {"count": AGREEING_MEANING}
 
     @classmethod
     def from_measured(
