@@ -1,4 +1,5 @@
-"""Speed of counting joined tables, against the engine's own join and COUNT(DISTINCT) of the same files."""
+"""Speed of counting joined tables, against the engine's own join of the same files: COUNT(DISTINCT) where people are
+counted, COUNT(*) where events are. The engine's query bounds nobody, so its COUNT(*) never looks at who a row is of."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ def write_people(file: Path, people: int) -> None:
         )
 
 
-def count_joined(folder: Path, by: tuple[str, ...], k: int) -> Callable[[], Any]:
-    """Return a call that counts people of ``t`` by columns of ``p``, each in at most k groups."""
+def count_joined(folder: Path, by: tuple[str, ...], k: int, max_rows: int | None = None) -> Callable[[], Any]:
+    """Return a call that counts people of ``t``, or their rows, by columns of ``p``, each in at most k groups."""
     sources = {}
     for name in ("t", "p"):
         source = open_source(folder / f"{name}.parquet")
@@ -44,7 +45,8 @@ def count_joined(folder: Path, by: tuple[str, ...], k: int) -> Callable[[], Any]
     related = {"p": RelatedTable("p", "id", together.table("p"))}
     question = bind_joins(read_question(sql, unit="person"), {}, together.table("t"), related, "person")
     values = {"sex": range(2), "region": range(REGIONS), "site": range(1000)}
-    counting = Counting(question, groups_from({name: values[name] for name in by}, by), "person", k, bytes(16))
+    groups = groups_from({name: values[name] for name in by}, by)
+    counting = Counting(question, groups, "person", k, bytes(16), max_rows=max_rows)
     return lambda: together.count([counting])
 
 
@@ -69,8 +71,9 @@ def lines(scale: Scale = FULL) -> Iterator[Line]:
             yield measure.at_most(
                 what, f"{ours:.3g} s", f"bare join, COUNT(DISTINCT) {distinct:.3g} s", ours / distinct, 5
             )
-        ours, bare = measure.in_turn(
-            count_joined(folder, ("region",), 1), _bare(folder, ("region",), "*"), rounds=scale.pick(3, 1)
-        )
-        what = f"join {rows:.0e} rows with {people:.0e} people by region, against its rows"
-        yield measure.at_most(what, f"{ours:.3g} s", f"bare join, COUNT(*) {bare:.3g} s", ours / bare, 30)
+        for most, counted in ((None, "people"), (5, "rows, at most 5 of one,")):
+            ours, bare = measure.in_turn(
+                count_joined(folder, ("region",), 1, most), _bare(folder, ("region",), "*"), rounds=scale.pick(3, 1)
+            )
+            what = f"join {rows:.0e} rows with {people:.0e} people, {counted} by region, against its rows"
+            yield measure.at_most(what, f"{ours:.3g} s", f"bare join, COUNT(*) {bare:.3g} s", ours / bare, 30)

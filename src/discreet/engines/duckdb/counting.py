@@ -404,7 +404,8 @@ def _choose_first_in_sets(engine: duckdb.DuckDBPyConnection, counting: Counting,
     c = len(counting.conditions)
     word = "BIGINT" if counting.groups.size << c <= WORD_BITS else "HUGEINT"
     start = f"CAST(1 AS {word}) << CAST({_times(_start(counting), 1 << c)} AS {word})"
-    people = f"SELECT held, held & -({start}) AS later FROM ({_sets(counting, rows, word)}) AS people"
+    later = f"CASE WHEN held & (held - 1) = 0 THEN held ELSE held & -({start}) END"  # one bit needs no choice, no hash
+    people = f"SELECT held, {later} AS later FROM ({_sets(counting, rows, word)}) AS people"
     first = f"SELECT CASE WHEN later = 0 THEN held & -held ELSE later & -later END AS bit FROM ({people}) AS turned"
     choices = engine.execute(f"SELECT bit, count(*) AS n FROM ({first}) AS chosen GROUP BY bit").fetchall()
     numbers = np.array([bit.bit_length() - 1 for bit, _ in choices], dtype=np.int64)
@@ -414,8 +415,9 @@ def _choose_first_in_sets(engine: duckdb.DuckDBPyConnection, counting: Counting,
 def _choose_in_sets(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str) -> Chosen:
     """Return the choice when what a person's rows hold is a set in one word: one pass over the rows, then bits."""
     people = _sets(counting, rows, "BIGINT")
+    start = f"CASE WHEN held & (held - 1) = 0 THEN 0 ELSE {_start(counting)} END"  # one bit needs no choice, no hash
     sets = engine.execute(
-        f"SELECT held, {_start(counting)} AS start, count(*) AS n FROM ({people}) AS people GROUP BY ALL"
+        f"SELECT held, {start} AS start, count(*) AS n FROM ({people}) AS people GROUP BY ALL"
     ).fetchnumpy()
     return choose_in_sets(counting, *(np.asarray(sets[name], dtype=np.int64) for name in ("held", "start", "n")))
 

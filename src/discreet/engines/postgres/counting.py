@@ -150,7 +150,8 @@ def _sets(counting: Counting, rows: str, dialect: PostgresDialect, parts: _State
     size = counting.groups.size
     start = "CAST(0 AS int8)"  # where every group is taken, the order does not matter
     if counting.max_groups < size:
-        start = f"{dialect.hash_with('unit', parts.given(counting.key.hex(), 'text'))} % {size}"
+        h = dialect.hash_with("unit", parts.given(counting.key.hex(), "text"))
+        start = f"CASE WHEN held & (held - 1) = 0 THEN 0 ELSE {h} % {size} END"  # one bit needs no choice, no hash
     people = f"SELECT unit, bit_or(CAST(1 AS int8) << CAST(v AS int4)) AS held FROM ({rows}) AS r GROUP BY unit"
     return f"SELECT held, {start} AS start, count(*) AS n FROM ({people}) AS people GROUP BY 1, 2"
 

@@ -38,7 +38,7 @@ from .lookup import looked_up
 #: A function from what is read of one table to the same by the columns as they are read, a FROM item and its kinds.
 RowsOf = Callable[[Counting], tuple[Counting, str, Mapping[str, str]]]
 
-#: Maximum number of joined rows for each row of the counted table; beyond it, the counted table is reduced too.
+#: Maximum number of joined rows for each row of a table that is joined as it stands; beyond it, all are reduced.
 _MAX_FACTOR = 64
 
 
@@ -251,9 +251,10 @@ def one_table(
     parts = list(split.parts.values())
     countings = [split.counting_of(part) for part in parts]
     sizes = [(one.groups.size + 1) * 3 ** len(part.tests) for one, part in zip(countings, parts, strict=True)]
+    as_it_stands = _joined_as_it_stands(sizes)
     sources, selected, factors, kinds = [], ["p0.u AS u"], [], {}
     for number, (part, one) in enumerate(zip(parts, countings, strict=True)):
-        repeated = number == 0 and prod(sizes[1:]) <= _MAX_FACTOR
+        repeated = number == as_it_stands
         sql, unit_kind = _coded(
             one, part, number, rows_of, dialect, declared, distinct=not repeated, most=counting.max_rows
         )
@@ -274,6 +275,19 @@ def one_table(
         selected.append(f"{_saturated_product(factors, counting.max_rows)} AS m")
     rows = f"(SELECT {', '.join(selected)} FROM {' '.join(sources)}) AS joined_rows"
     return _of_joined_rows(split, parts, countings), rows, kinds
+
+
+def _joined_as_it_stands(sizes: Sequence[int]) -> int | None:
+    """Return the number of the table that is joined without being reduced; None if all are reduced.
+
+    Each of its rows meets at most as many rows as there are combinations of the other tables, which is public. Of
+    several such tables it is the one with most combinations, whose rows a reduction would leave the most of.
+
+    >>> _joined_as_it_stands([1, 51]), _joined_as_it_stands([1001, 51]), _joined_as_it_stands([1001, 500])
+    (1, 0, None)
+    """
+    few = [place for place in range(len(sizes)) if prod(sizes[:place]) * prod(sizes[place + 1 :]) <= _MAX_FACTOR]
+    return max(few, key=lambda place: sizes[place], default=None)
 
 
 def _saturated_product(factors: Sequence[str], most: int) -> str:
