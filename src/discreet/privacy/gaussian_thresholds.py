@@ -124,7 +124,7 @@ class GaussianThreshold:
         return tuple(whole - taken for taken in accumulate(order, initial=0))
 
     def delta_of(self, new: int, gone: int, epsilon: Fraction) -> Fraction:
-        """Return an upper bound of delta where so many draws are new, and so many are gone in the other table."""
+        """Return an upper bound of delta for these numbers of draws that are new here, or gone in the other table."""
         return self._block(range(new, new + 1), range(gone, gone + 1), epsilon)
 
     def _block(self, new: range, gone: range, epsilon: Fraction) -> Fraction:
@@ -174,7 +174,7 @@ def _halves(block: tuple[range, range]) -> Iterator[tuple[range, range]]:
 
 
 def _shifted_delta(sigma2: Fraction, step: int, number: int, epsilon: Fraction) -> float:
-    """Return an upper bound of the delta of so many discrete Gaussians that are shifted by ``step``."""
+    """Return an upper bound of the delta of this number of discrete Gaussians, shifted by ``step``."""
     if not number:
         return 0.0 if epsilon >= 0 else 1.0
     rest = epsilon - Fraction(number * step * step) / (2 * sigma2)
@@ -184,7 +184,7 @@ def _shifted_delta(sigma2: Fraction, step: int, number: int, epsilon: Fraction) 
 
 @lru_cache(maxsize=256)
 def _sum_of_draws(sigma2: Fraction, step: int, number: int) -> LossSum:
-    """Return the distribution of ``step / sigma2`` times the sum of so many draws, rounded up."""
+    """Return the distribution of ``step / sigma2`` times the sum of this number of draws, rounded up."""
     one = _one_draw(sigma2, step)
     wanted = 2 * _FAR * step * math.sqrt(number / float(sigma2)) / _POINTS
     grid = one.step * 2.0 ** max(0, math.floor(math.log2(wanted / one.step)))

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -167,7 +168,7 @@ class DiscoveredNoise(CellNoise):
 
     @abstractmethod
     def named_alone(self, draws: int, step: int) -> Fraction:
-        """Return an upper bound of the probability that any of so many groups of one person is named."""
+        """Return an upper bound of the probability that any of this number of groups of one person is named."""
 
     # ---------------------------------------------------------------- drawing
 
@@ -261,6 +262,9 @@ class DiscoveredNoise(CellNoise):
         return max(int((most - least).max()), others or 0)
 
     # ---------------------------------------------------------------- words
+
+    #: How names and counts are composed.
+    composition_in_words: ClassVar[str]
 
     @abstractmethod
     def large_group_in_words(self, several: str) -> str:

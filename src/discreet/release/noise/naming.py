@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -59,6 +59,11 @@ def _unproved(noise: DiscoveredNoise, epsilon: Fraction, delta: Fraction) -> Inv
 @dataclass(frozen=True, eq=False, repr=False)
 class BoundedNaming(DiscoveredNoise):
     """Truncated geometric noise on [-D, D] for the count that names a group; geometric noise for further ones."""
+
+    composition_in_words: ClassVar[str] = (
+        "Basic composition of the counts that one unit can change, however many groups are found; delta is for all "
+        "draws that may name a group of theirs"
+    )
 
     @property
     def _fits(self) -> bool:
@@ -199,6 +204,11 @@ class GaussianNaming(DiscoveredNoise):
     """
 
     threshold: int = 0
+
+    composition_in_words: ClassVar[str] = (
+        "Composition of the names and counts that one unit can change, however many groups are found, by the "
+        "distribution of their privacy loss; delta is an upper bound for all of them together"
+    )
 
     @property
     def _fits(self) -> bool:

@@ -225,10 +225,9 @@ class DiscoveredTablePlan(PlainTablePlan):
 
     @staticmethod
     def composition_in_words(tables: Sequence[TablePlan], cells: int, delta: Fraction) -> str:
-        return (
-            "Basic composition of the counts that one unit can change, however many groups are found; delta is for all "
-            "draws that may name a group of theirs"
-        )
+        noise = tables[0].noise
+        assert isinstance(noise, DiscoveredNoise)
+        return noise.composition_in_words
 
 
 @dataclass(frozen=True, eq=False)
