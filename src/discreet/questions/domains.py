@@ -18,8 +18,11 @@ from .expressions import LARGEST_WHOLE
 Value = int | str | None
 Values = tuple[Value, ...] | range
 
-#: Maximum number of declared groups.
+#: Maximum number of declared groups that are listed, or drawn one by one.
 MAX_GROUPS = 20_000_000
+
+#: Maximum number of declared groups that are every combination of values.
+MAX_COMBINED_GROUPS = 1_000_000_000
 
 
 class Rest(str):

@@ -24,7 +24,18 @@ from ..report import Json
 from .bands import BAND, Bands, check_banded
 from .codes import find_repeated_row, find_rows
 from .declarations import declared_columns, declared_table, declared_values, encode_column, kind_of, positions_of
-from .domains import INTEGER, MAX_GROUPS, REST, Values, domain_values, has_rest, listed_values, parse_whole, read_table
+from .domains import (
+    INTEGER,
+    MAX_COMBINED_GROUPS,
+    MAX_GROUPS,
+    REST,
+    Values,
+    domain_values,
+    has_rest,
+    listed_values,
+    parse_whole,
+    read_table,
+)
 from .domains import Value as Value
 from .domains import blanks_removed as blanks_removed
 from .domains import split_domain as split_domain
@@ -79,8 +90,9 @@ class Groups:
         check_banded(self.columns, self.kinds, self.values, self.bands)
         if self.cells is not None:
             object.__setattr__(self, "cells", _judged_cells(self.cells, [len(values) for values in self.values]))
-        if self.size > MAX_GROUPS:
-            raise InvalidInput(f"{self.size} groups are too many.", f"Declare at most {MAX_GROUPS}.")
+        most = MAX_COMBINED_GROUPS if self.cells is None else MAX_GROUPS
+        if self.size > most:
+            raise InvalidInput(f"{self.size} groups are too many.", f"Declare at most {most}.")
         if self.zeros and not (min(self.zeros) >= 0 and max(self.zeros) < self.size):
             raise InvalidInput("a structural zero is the number of a declared group.", argument="zeros")
         if len(self.zeros) == self.size:
@@ -105,8 +117,14 @@ class Groups:
         """Return for each group the position of its value among ``values`` of each column; shape (size, columns)."""
         if self.cells is not None:
             return self.cells
-        codes = np.empty((self.size, len(self.columns)), dtype=np.int64)
-        rest = np.arange(self.size, dtype=np.int64)
+        return self.codes_of(np.arange(self.size, dtype=np.int64))
+
+    def codes_of(self, groups: IntArray) -> IntArray:
+        """Return the codes of some groups by their numbers, without those of all; shape (groups, columns)."""
+        if self.cells is not None:
+            return self.cells[groups]
+        codes = np.empty((len(groups), len(self.columns)), dtype=np.int64)
+        rest = groups
         for k in reversed(range(len(self.columns))):
             rest, codes[:, k] = np.divmod(rest, len(self.values[k]))
         return codes
@@ -321,6 +339,8 @@ def with_zeros(groups: Groups, zeros: str | Path | Iterable[object]) -> Groups:
     heading, columns, size = declared_table(zeros, groups.columns)
     if not size:
         return groups
+    if groups.size > MAX_GROUPS:
+        return replace(groups, zeros=groups.zeros | _combined_zeros(groups, heading, columns, size, where))
     matching_row = _match(groups, heading, columns, size, where)
     is_matched = np.zeros(size, dtype=bool)
     is_matched[matching_row[matching_row >= 0]] = True
@@ -359,6 +379,31 @@ def read_sizes(path: str | Path | Iterable[object], groups: Groups) -> IntArray:
             argument="sizes",
         )
     return sizes[matching_row]
+
+
+def _combined_zeros(
+    groups: Groups, heading: list[str], columns: list[Sequence[Value]], size: int, where: str
+) -> frozenset[int]:
+    """Return the structural zeros among every combination of values, without a list of all groups."""
+    positions, table = _codes_in(groups, heading, columns, size, where)
+    if (table < 0).any():
+        row = int(np.argmax((table < 0).any(axis=1))) + 1
+        raise InvalidInput(
+            f"{where}, row {row} is not a declared group; a structural zero is one of the declared groups.",
+            "Declare the group, or leave the row out.",
+            argument="zeros",
+        )
+    lengths = [len(values) for values in groups.values]
+    others = prod(length for column, length in enumerate(lengths) if column not in positions)
+    if size * others > MAX_GROUPS:
+        raise InvalidInput(
+            f"{where} has {size * others:,} structural zeros.", f"Declare at most {MAX_GROUPS:,}.", argument="zeros"
+        )
+    numbers = np.zeros((size, 1), dtype=np.int64)
+    for column, length in enumerate(lengths):
+        codes = table[:, [positions.index(column)]] if column in positions else np.arange(length)[None, :]
+        numbers = (numbers[:, :, None] * length + codes[:, None, :]).reshape(size, -1)
+    return frozenset(numbers.reshape(-1).tolist())
 
 
 def _judge_values(column: str, kind: str, values: Values) -> None:
@@ -470,6 +515,23 @@ def _groups_of_columns(columns: list[Sequence[Value]], size: int, by: Sequence[s
 
 def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], size: int, where: str) -> IntArray:
     """Return for each group the row that has its values in the columns of the heading; -1 if none has."""
+    positions, table = _codes_in(groups, heading, columns, size, where)
+    lengths = [len(groups.values[column]) for column in positions]
+    usable = np.flatnonzero((table >= 0).all(axis=1))
+    if not usable.size:
+        return np.full(groups.size, -1, dtype=np.int64)
+    if (again := find_repeated_row(table[usable], lengths)) is not None:
+        raise InvalidInput(
+            f"{where}, row {int(usable[again]) + 1} repeats the values of a row before it.", "Leave it out."
+        )
+    rows = find_rows(groups.codes()[:, positions], table[usable], lengths)
+    return np.where(rows < 0, -1, usable[rows])
+
+
+def _codes_in(
+    groups: Groups, heading: list[str], columns: list[Sequence[Value]], size: int, where: str
+) -> tuple[list[int], IntArray]:
+    """Return the group columns of a heading, and the codes of its rows in them; -1 where a value is not declared."""
     for name in heading:
         if not any(name.casefold() == column.casefold() for column in groups.columns):
             raise InvalidInput(
@@ -488,13 +550,4 @@ def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], s
         if groups.kinds[column] == "integer":
             distinct = [int(v) if isinstance(v, str) and INTEGER.fullmatch(v) else v for v in distinct]
         table[:, k] = np.array([order.get(value, -1) for value in distinct], dtype=np.int64)[codes]
-    lengths = [len(groups.values[column]) for column in positions]
-    usable = np.flatnonzero((table >= 0).all(axis=1))
-    if not usable.size:
-        return np.full(groups.size, -1, dtype=np.int64)
-    if (again := find_repeated_row(table[usable], lengths)) is not None:
-        raise InvalidInput(
-            f"{where}, row {int(usable[again]) + 1} repeats the values of a row before it.", "Leave it out."
-        )
-    rows = find_rows(groups.codes()[:, positions], table[usable], lengths)
-    return np.where(rows < 0, -1, usable[rows])
+    return positions, table

@@ -11,13 +11,14 @@ from .discovered import DiscoveredDraft, DiscoveredTablePlan
 from .draft import Draft
 from .levelled import LevelledDraft, LevelledTablePlan
 from .plain import PlainDraft, PlainTablePlan
+from .sparse.plan import SparseDraft, SparseTablePlan
 from .table import Entry, TablePlan
 
 if TYPE_CHECKING:
     from ..plan.request import ReleaseRequest
 
 #: The kinds of tables; an entry of a request belongs to the first one that it describes.
-KINDS: tuple[type[PlainTablePlan], ...] = (DiscoveredTablePlan, LevelledTablePlan, PlainTablePlan)
+KINDS: tuple[type[PlainTablePlan], ...] = (DiscoveredTablePlan, LevelledTablePlan, SparseTablePlan, PlainTablePlan)
 
 
 def draft_of(request: ReleaseRequest, question: Question) -> Draft:
@@ -26,7 +27,7 @@ def draft_of(request: ReleaseRequest, question: Question) -> Draft:
         return DiscoveredDraft(request, question)
     if question.levels or request.totals is not None:
         return LevelledDraft(request, question)
-    return PlainDraft(request, question)
+    return PlainDraft(request, question) if request.suppress_below is None else SparseDraft(request, question)
 
 
 def table_from_json(entry: Entry, question: Question, groups: Groups, protection: Protection) -> TablePlan:
