@@ -12,7 +12,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
 
 #: Each room imports only rooms above it.
 ORDER = (
-    "errors", "studies", "system", "strict_json", "wording", "lists", "unit", "periods", "progress", "report", "tabular", "addresses", "databases", "sources", "exact", "spaces", "privacy", "mechanism",
+    "errors", "studies", "system", "strict_json", "wording", "lists", "periods", "unit", "progress", "report", "tabular", "addresses", "databases", "sources", "exact", "spaces", "privacy", "mechanism",
     "channels",
     "losses", "properties", "wide_noise", "requirements", "checking", "utility", "mechanisms", "ptables", "matrix_text", "space_files", "files", "explanation", "optimise",
     "plots", "pages", "comparison", "estimation", "questions", "engines", "ledger", "datasets", "release", "verification", "collect",

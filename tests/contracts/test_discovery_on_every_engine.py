@@ -92,7 +92,8 @@ def stored(engine: Engine, folder: Path, rows: list[tuple[Any, ...]]) -> tuple[S
 def test_groups_and_counts_are_those_of_the_reference(engine: Engine, tmp_path: Path) -> None:
     source, rows = stored(engine, tmp_path, random_rows(random.Random(3), 150))
     asked = discoverings(engine, source)
-    asked = asked[1::5] if engine.group == "spark" else asked[::3]
+    capped = [replace(one, max_rows=2) for one in asked if one.unit != "row" and one.max_groups > 1]
+    asked = [*asked[1::5], *capped[1::6]] if engine.group == "spark" else [*asked[::3], *capped[::2]]
     bounded = 0
     for counting in asked:
         source.rehearse([counting])

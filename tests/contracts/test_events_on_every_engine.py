@@ -20,7 +20,7 @@ from discreet.errors import InvalidInput, Unsupported
 from discreet.questions.bands import BAND, read_bands
 from discreet.questions.groups import Groups, groups_from, with_zeros
 from discreet.questions.question import read_question
-from support import awkward, independence
+from support import awkward, independence, lookups
 from support.engines import EMBEDDED, KEY, SMALL, Engine, every_engine
 from support.refusals import refused
 from support.tiers import batches
@@ -73,6 +73,28 @@ def test_a_rehearsal_counts_no_row_and_an_empty_table_has_none(engine: Engine, t
     counting = asked(2, 1, 3)
     source.rehearse([engine.asked(counting)])
     assert not source.count([engine.asked(counting)])[0].any()
+
+
+@every_engine
+@pytest.mark.parametrize("batch", batches(fast=1, full=2, long=20))
+def test_rows_are_counted_by_what_is_looked_up_for_them(engine: Engine, batch: int) -> None:
+    """Events by columns of a public look-up and by CASE, of awkward tables: the reference, and a row less or more."""
+    chance = random.Random(7000 + batch)
+    table = engine.random_table(chance, SMALL)
+    people = [one for one in lookups.random_countings(chance, 2 * engine.questions, KEY) if one.unit == "person"]
+    capped = [replace(one, max_rows=1 + place % 3) for place, one in enumerate(people[: engine.questions])]
+    countings = engine.answered(table, capped)
+    whole = engine.counts(table, countings)
+    assert independence.violations(chance, table, countings, engine.counts, whole) == []
+    compared = 0
+    for counting, counts in zip(countings, whole, strict=True):
+        try:
+            expected = count_rows(engine.plain_rows(table), counting)
+        except Unsupported:  # engines may differ here, such as on the text of a float
+            continue
+        compared += 1
+        np.testing.assert_array_equal(counts, expected, counting.question.text)
+    assert compared > 0
 
 
 # ------------------------------------------------------------------------------------------------ random tables

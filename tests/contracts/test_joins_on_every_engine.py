@@ -2,46 +2,14 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
-
 import pytest
 
 from discreet.engines.relations import join
-from discreet.errors import Unsupported
-from support import joins
-from support.engines import SMALL
-from support.joins import ENGINES, JoiningEngine
+from support.joins import ENGINES, JoiningEngine, differences, violations_of_seed
 from support.tiers import batches
 
 every_engine = pytest.mark.parametrize("engine", [pytest.param(one, id=str(one)) for one in ENGINES])
 FILES = ENGINES[0]
-
-
-def differences(engine: JoiningEngine, seeds: Sequence[int], several: int = 12) -> list[str]:
-    """Where random questions of two tables have other counts than the reference has of the joined rows."""
-    found, compared = [], 0
-    for seed in seeds:
-        chance = random.Random(seed)
-        pair = joins.random_pair(chance, engine.writers, SMALL)
-        countings = engine.countings(chance, pair, several)
-        for counting, counts in zip(countings, engine.counts(pair, countings), strict=True):
-            try:
-                same = (counts == joins.expected(engine, pair, counting)).all()
-            except Unsupported:  # engines may differ here, such as on the text of a float
-                continue
-            compared += 1
-            if not same:
-                found.append(f"seed {seed}: {counting.question.text}, {counting.groups.values}")
-    assert compared > 3 * len(seeds)
-    return found
-
-
-def violations(engine: JoiningEngine, seed: int, several: int = 12) -> list[str]:
-    chance = random.Random(seed)
-    pair = joins.random_pair(chance, engine.writers, SMALL)
-    countings = engine.countings(chance, pair, several)
-    return [f"seed {seed}, {words}" for words in joins.violations(engine, chance, pair, countings)]
 
 
 @every_engine
@@ -53,13 +21,15 @@ def test_joined_rows_have_the_counts_of_the_reference(engine: JoiningEngine, bat
 @every_engine
 @pytest.mark.parametrize("batch", batches(fast=1, full=4, long=100))
 def test_a_person_in_two_tables_counts_for_themselves_alone(engine: JoiningEngine, batch: int) -> None:
-    assert violations(engine, 500 + batch) == []
+    assert violations_of_seed(engine, 500 + batch) == []
 
 
 @pytest.mark.parametrize("batch", batches(fast=1, full=4, long=200))
 def test_a_person_in_two_tables_of_files_counts_for_themselves_alone(batch: int) -> None:
     """A hundred questions a batch; twenty thousand in all."""
-    assert [words for seed in range(5 * batch, 5 * batch + 5) for words in violations(FILES, 2000 + seed, 20)] == []
+    assert [
+        words for seed in range(5 * batch, 5 * batch + 5) for words in violations_of_seed(FILES, 2000 + seed, 20)
+    ] == []
 
 
 # ------------------------------------------------------------------------------------------------ planted faults
@@ -87,7 +57,7 @@ def test_the_suite_notices_units_that_are_compared_by_their_first_letter(monkeyp
         return counting, f"{left}{on}{nothing}) AS j", kinds
 
     monkeypatch.setattr("discreet.engines.duckdb.files.one_table", padded)
-    assert any(violations(FILES, seed) for seed in range(8))
+    assert any(violations_of_seed(FILES, seed) for seed in range(8))
 
 
 def test_the_suite_notices_a_reduction_that_forgets_a_condition(monkeypatch) -> None:

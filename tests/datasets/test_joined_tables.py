@@ -13,7 +13,7 @@ import discreet as dc
 from discreet.engines.base import Counting
 from discreet.engines.duckdb.files import CountedFiles, FilesTogether
 from discreet.engines.sources import open_source
-from discreet.errors import InvalidInput, Unsupported
+from discreet.errors import InvalidInput, SourceFailed, Unsupported
 from discreet.questions.groups import groups_from
 from discreet.questions.joins.clauses import RelatedTable
 from discreet.questions.question import read_question
@@ -123,6 +123,58 @@ def test_tables_of_one_database_are_joined(file: Path) -> None:
         file.read_text().replace('"people.csv"', '"study.duckdb"').replace('"visits.csv"', '"study.duckdb"')
     )
     assert counts(file, BY_SEX.replace("people", "People")) == [2, 1]
+
+
+DAYS = ["DATE '2020-02-29'", "DATE '0044-03-15 (BC)'", "DATE '2020-03-01'", "DATE 'infinity'"]
+IDS = [f"'{i}1111111-aAaa-1111-1111-111111111111'::UUID" for i in "0129"]
+
+
+@pytest.mark.parametrize("people", [DAYS, IDS], ids=["dates", "UUIDs"])
+@pytest.mark.parametrize("place", ["a database", "files", "memory"])
+def test_people_are_named_by_dates_and_uuids_in_every_table(tmp_path: Path, people: list[str], place: str) -> None:
+    """The third person has no visit, and the fourth is in no second table."""
+    data: dict[str, Any] = {}
+    with duckdb.connect(str(tmp_path / "study.duckdb")) as base:
+        for name, unit, rows in (("visits", "person", [0, 0, 1, 3]), ("people", "id", [0, 1, 1, 2])):
+            values = ", ".join(f"({people[row]}, {'mf'[row == 0]!r})" for row in rows)
+            base.execute(f"CREATE TABLE {name} AS SELECT * FROM (VALUES {values}) AS t({unit}, sex)")
+            base.execute(f"ALTER TABLE {name} RENAME COLUMN sex TO {'site' if name == 'visits' else 'sex'}")
+            if place == "files":
+                base.execute(f"COPY {name} TO '{tmp_path}/{name}.parquet' (FORMAT parquet)")
+            data[name] = base.sql(f"FROM {name}").to_arrow_table()
+    book = dc.Ledger.create(tmp_path / "study.ledger", dataset="study", unit="person", epsilon=100)
+    units = {"visits": "person", "people": "id"}
+    study = dc.Dataset(name="study", data=data, unit=units, ledger=book, columns={"sex": ["f", "m"]})
+    if place != "memory":
+        text = 'format = "discreet dataset"\ndataset = "study"\nunit = "person"\nledger = "study.ledger"\n'
+        for name, unit in units.items():
+            file = "study.duckdb" if place == "a database" else f"{name}.parquet"
+            text += f'[tables.{name}]\ndata = "{file}"\nunit = "{unit}"\n'
+        (tmp_path / "study.toml").write_text(f'{text}[columns]\nsex = ["f", "m"]\n')
+        study = dc.Dataset.open(tmp_path / "study.toml")
+    plan = study.plan(BY_SEX, max_groups=1, epsilon=40, **({} if place == "memory" else {"edition": "now"}))
+    assert [row["count"] for row in plan.release().rows()] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "types", [("UUID", "VARCHAR"), ("DATE", "VARCHAR"), ("BLOB", "BLOB"), ("TIMESTAMP", "TIMESTAMP")]
+)
+def test_people_are_not_joined_by_other_types(tmp_path: Path, types: tuple[str, str]) -> None:
+    with duckdb.connect(str(tmp_path / "study.duckdb")) as base:
+        base.execute(f"CREATE TABLE visits (person {types[0]}); CREATE TABLE people (id {types[1]}, sex VARCHAR)")
+    text = 'format = "discreet dataset"\ndataset = "study"\nunit = "person"\n[tables.visits]\ndata = "study.duckdb"\n'
+    (tmp_path / "study.toml").write_text(f'{text}[tables.people]\ndata = "study.duckdb"\nunit = "id"\n')
+    with refused(InvalidInput, token="text"):
+        dc.Dataset.open(tmp_path / "study.toml").plan(BY_SEX, domain={"sex": ["f"]}, max_groups=1, epsilon=1)
+
+
+def test_a_table_that_loses_a_column_after_the_plan_is_not_counted(file: Path) -> None:
+    data = dc.Dataset.open(file)
+    plan = data.plan(BY_SEX, max_groups=1, epsilon=40)
+    (file.parent / "people.csv").write_text("id,county\nann,1\n")
+    with refused(SourceFailed, token="'sex'"):
+        plan.release()
+    assert data.budget.left.epsilon == 1000
 
 
 def test_tables_of_a_postgresql_database_are_joined(tmp_path: Path) -> None:

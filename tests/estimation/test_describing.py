@@ -68,7 +68,7 @@ def test_a_terminal_and_a_page_say_the_same() -> None:
         dc.estimate([([50, 30, 20], dc.randomized_response(3, epsilon=1)), ([9, 9, 9], dc.geometric(2, epsilon=3))]),
     ):
         terminal = e.describe(0.9, width=10_000)
-        page = re.sub(r"<style>.*?</style>|<figure>.*?</figure>", "", e.report(0.9).page(), flags=re.DOTALL)
+        page = re.sub(r"<style>.*?</style>|<figure[^>]*>.*?</figure>", "", e.report(0.9).page(), flags=re.DOTALL)
         page = unescape(re.sub(r"<[^>]*>", " ", page)).split()
         lines = [re.sub("[░▓█▏▎▍▌▋▊▉]", "", line).split() for line in terminal.splitlines()]
         said = [line[1:] if line[:1] == ["note"] else line for line in lines]

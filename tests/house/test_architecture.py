@@ -279,11 +279,12 @@ ANY = {
         "privacy.matrices": 6, "privacy.plan": 7, "properties": 6, "questions.declarations": 3,
         "release.plan.request": 6, "release.plan.request_file": 5, "spaces.metric": 1, "spaces.products": 3,
         "requirements": 2,
-        "utility": 1, "datasets.columns": 1, "datasets.toml_domains": 1, "release.dataset": 1, "release.bound_plan": 1, "release.crosstab": 1,
+        "utility": 1, "datasets.columns": 1, "datasets.toml_domains": 1, "release.dataset": 1, "release.bound_plan": 1,
+        "release.crosstab": 1,
     },
     "what a file or a request says, before it is checked; and what is kept of it": {
         "exact.products.kernel": 1, "exact.projective": 2, "exact.base": 1, "exact.kernels": 3, "exact.lattice": 2,
-        "exact.tables": 1, "exact.laws": 5, "files": 4, "ledger.books": 4, "ledger.budget": 1, "ledger.chain": 1,
+        "exact.tables": 1, "exact.laws": 5, "files": 4, "ledger.books": 4, "ledger.chain": 1, "ledger.terms": 1,
         "ledger.entries": 2, "ledger.ledger": 1, "ledger.statement": 2, "mechanism": 6, "mechanisms.build": 2,
         "privacy.certificate": 1, "privacy.witness": 4, "ptables.read": 1, "ptables.table": 2, "strict_json": 3,
         "questions.groups": 1, "questions.select": 1, "release.noise.cells": 5, "release.plan.plan": 2,
@@ -337,7 +338,7 @@ REFUSALS = ("InvalidInput", "WrongType", "Unsupported")
 #: Where such an error may be a sentence alone, why, and how often at most.
 SENTENCES = {
     "what is wrong with an event: whoever reads the ledger says which event it is and what to do": {
-        "ledger.books": 17, "ledger.budget": 8,
+        "ledger.accounts": 1, "ledger.books": 19, "ledger.budget": 6, "ledger.terms": 2,
     },
     "several numbers that do not go together: each family says it of its own arguments before": {
         "exact.kernels": 1, "exact.laws": 1, "exact.projective": 1,

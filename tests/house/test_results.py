@@ -113,6 +113,15 @@ def _contributions(folder: Path) -> dc.Contributions:
     return dc.contributions(SQL, data=VISITS, ledger=ledger, **asked)
 
 
+def _contributions_plan(folder: Path) -> Result:
+    (folder / "doctor_visits.toml").write_text(
+        'format = "discreet dataset"\ndataset = "doctor_visits"\nunit = "person"\nledger = "book"\n'
+        f'[tables.doctor_visits]\ndata = "{VISITS}"\n[columns]\nsite = "1..6"\n'
+    )
+    dc.Ledger.create(folder / "book", dataset="doctor_visits", unit="person", epsilon=1)
+    return dc.Dataset.open(folder / "doctor_visits.toml").plan_contributions(SQL, epsilon="1/10")
+
+
 def _ledger(folder: Path) -> dc.Ledger:
     _release(folder)
     return dc.Ledger.open(folder / "ledger")
@@ -158,6 +167,7 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     ),
     "release": ("counts", _release),
     "contributions": ("contributions", _contributions),
+    "contributions planned": ("contributions-plan", _contributions_plan),
     "cross table": ("cross-table", _crossed),
     "bundle": ("bundle-report", _bundle),
     "guarantee": ("guarantee", _guarantee),

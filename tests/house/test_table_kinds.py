@@ -9,11 +9,12 @@ from collections.abc import Iterator
 import pytest
 
 from discreet.release.noise.discovered import DiscoveredNoise
-from discreet.release.tables import kinds
-from discreet.release.tables.aligned import Aligned, AlignedCells, AlignedLevels
+from discreet.release.plan import kinds
+from discreet.release.tables.aligned import Aligned, AlignedCells, AlignedIntervals, AlignedLevels
 from discreet.release.tables.discovered import DiscoveredTable
 from discreet.release.tables.draft import Draft
 from discreet.release.tables.levelled_counts import LevelledTable
+from discreet.release.tables.margins.released import MarginsRelease, MarginTable
 from discreet.release.tables.released import ReleasedTable
 from discreet.release.tables.table import TablePlan
 from support.source import MODULES, PACKAGE, text, tree
@@ -23,9 +24,9 @@ pytestmark = pytest.mark.xdist_group("source")
 #: What every kind of table has -> the kinds of it.
 CONTRACTS: dict[type, tuple[type, ...]] = {
     TablePlan: kinds.KINDS,
-    ReleasedTable: (LevelledTable, DiscoveredTable),
-    Draft: (kinds.PlainDraft, kinds.LevelledDraft, kinds.DiscoveredDraft),
-    Aligned: (AlignedCells, AlignedLevels),
+    ReleasedTable: (LevelledTable, DiscoveredTable, MarginsRelease, MarginTable),
+    Draft: (kinds.PlainDraft, kinds.LevelledDraft, kinds.DiscoveredDraft, kinds.MarginsDraft),
+    Aligned: (AlignedCells, AlignedIntervals, AlignedLevels),
 }
 
 #: Classes that tell the kinds apart.
@@ -98,7 +99,8 @@ def test_only_its_own_package_asks_which_kind_a_table_is() -> None:
     asked = {
         name: sorted(questions)
         for name, path in MODULES.items()
-        if name.split(".")[0] in ROOMS and not name.startswith(("release.tables", "release.levels"))
+        if name.split(".")[0] in ROOMS
+        and not name.startswith(("release.tables", "release.levels", "release.plan.kinds"))
         if (questions := branches_on_kind(tree(path)))
     }
     assert asked == {}

@@ -85,10 +85,10 @@ def test_every_part_of_the_chain_adds_up_to_the_same(tmp_path: Path, seed: int, 
         for _ in range(100):
             do_something(books, session, chance)  # type: ignore[arg-type]
             whole = Books(session)
-            assert (whole.problems, whole.tally, whole.answered) == ([], books.tally, books.answered)
+            assert (whole.problems, whole.accounts, whole.answered) == ([], books.accounts, books.answered)
             for since in (None, *chance.sample(range(1, len(whole.events) + 1), 3 if len(whole.events) > 3 else 0)):
                 part = Books.recent(session, since)
-                assert (part.problems, part.tally, part.answered) == ([], whole.tally, whole.answered)
+                assert (part.problems, part.accounts, part.answered) == ([], whole.accounts, whole.answered)
                 assert part.events == whole.events[part.start - 1 :] and (since is None or part.start < max(since, 2))
                 for number in range(part.start, len(whole.events) + 1):
                     assert part.reserved.get(number) == whole.reserved.get(number)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.ledger.budget import (
     Cost,
-    LedgerTerms,
+    Tally,
     epsilon_of,
     exact_text,
     largest_rho,
@@ -26,6 +26,7 @@ from discreet.ledger.budget import (
     short,
 )
 from discreet.ledger.ledger import Ledger
+from discreet.ledger.terms import LedgerTerms
 from discreet.privacy.bounds import concentrated_delta
 from support.ledgers import make, pay
 from support.refusals import refused
@@ -86,13 +87,13 @@ def test_a_budget_without_delta_pays_for_none(ledger: Ledger) -> None:
 @given(st.lists(st.fractions(min_value=Fraction(1, 50), max_value=2, max_denominator=60), max_size=12))
 def test_the_sum_filter_accepts_exactly_what_fits(costs: list[Fraction]) -> None:
     terms = LedgerTerms.new("d", "row", "add-remove", 3, 0, "sum")
-    total, plain = Cost(Fraction(0)), Fraction(0)
+    total, plain = Tally(), Fraction(0)
     for cost in costs:
-        after = terms.add(total, Cost(cost))
+        after = total + terms.charge(Cost(cost))
         assert terms.allow(after) is (plain + cost <= 3)
         if terms.allow(after):
             total, plain = after, plain + cost
-    assert terms.left(total).epsilon == 3 - plain
+    assert terms.rule.left(total).epsilon == 3 - plain
 
 
 def test_very_long_fractions_are_rounded_up_and_never_down(ledger: Ledger) -> None:
@@ -150,9 +151,10 @@ def test_rho_adds_up_to_the_budget_and_no_further(tmp_path: Path) -> None:
 
 def test_many_small_pure_releases_last_longer_under_zcdp(tmp_path: Path) -> None:
     ledger = make(tmp_path, delta="1e-6", filter="zcdp")
-    total, number = Cost(Fraction(0), Fraction(0), Fraction(0)), 0
-    while ledger.terms.allow(ledger.terms.add(total, Cost(Fraction(1, 100)))):
-        total, number = ledger.terms.add(total, Cost(Fraction(1, 100))), number + 1
+    hundredth = ledger.terms.charge(Cost(Fraction(1, 100)))
+    total, number = Tally(), 0
+    while ledger.terms.allow(total + hundredth):
+        total, number = total + hundredth, number + 1
     assert number > 2000 > 300  # the sum filter pays for 300
     assert ledger.left().epsilon > Fraction(1, 2)
 

@@ -112,7 +112,7 @@ def _older(old: Ledger) -> None:
 
 def test_a_program_of_the_version_before_refuses_a_new_ledger(rows: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """It could verify the chain, and would show an entry without what it states."""
-    monkeypatch.setattr("discreet.ledger.books.VERSION", 3)
+    monkeypatch.setattr("discreet.ledger.books.EXTENDED_VERSION", 3)
     with refused(UnreadableFile, token="version 4"):
         Ledger.open(rows.name)
 

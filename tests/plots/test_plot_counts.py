@@ -213,6 +213,14 @@ def test_labels_have_room_in_a_wide_font() -> None:
     assert int(left[1]) - 5 >= 6.5 * len("Dominican-Republic") + 5  # a letter of DejaVu Sans at 11 pixels: 6.4
 
 
+def test_names_of_groups_that_grow_have_room_in_a_wide_font() -> None:
+    group = {"site": "Total", "health": "excellent"}
+    row = {"group": group, "from": "Q1", "to": "Q2", "growth": 20.0, "growth_low": 11.5, "growth_high": None}
+    svg = plots.growth([row], by=["site", "health"]).svg()
+    left = re.search(r'stroke-miterlimit="10" transform="translate\((\d+),', svg)
+    assert left is not None and int(left[1]) >= 6.5 * len("Total, excellent") + 10
+
+
 @pytest.mark.parametrize(("half_width", "visible"), [(3, False), (200, True)])
 def test_intervals_too_short_to_see_are_stated_in_figures(half_width: int, visible: bool) -> None:
     rows = [

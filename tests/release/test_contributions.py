@@ -156,6 +156,65 @@ def test_a_failure_while_counting_withholds_its_cause(visits: Path, tmp_path: Pa
     assert book.left().epsilon == 999
 
 
+DECLARED = (
+    'format = "discreet dataset"\ndataset = "visits"\nunit = "person"\nledger = "visits.ledger"\n'
+    '[tables.visits]\ndata = "visits.csv"\n[columns]\nsite = "1..3"\n'
+)
+
+
+@pytest.fixture
+def declared(visits: Path, monkeypatch) -> dc.Dataset:
+    """A data set whose file is in the working folder."""
+    monkeypatch.chdir(visits.parent)
+    Path("visits.toml").write_text(DECLARED, encoding="utf-8")
+    ledger(visits.parent, 3)
+    return dc.Dataset.open("visits.toml")
+
+
+def test_a_declared_data_set_has_the_same_histogram(declared: dc.Dataset) -> None:
+    """The data, the unit, the values and the ledger are those of its file; the question has one answer."""
+    plan = declared.plan_contributions(SQL, of="rows", epsilon=1)
+    assert (plan.preview().verdict, plan.cost.epsilon, declared.budget.spent.epsilon) == ("paid", 1, 0)
+    first = declared.contributions(SQL, of="rows", epsilon=1)
+    again = dc.contributions(SQL, data="visits.csv", ledger="visits.ledger", of="rows", **ASK)
+    assert first.fresh and not again.fresh and first.counts == again.counts
+    assert plan.preview().verdict == "recorded" and declared.budget.left.epsilon == 2
+    assert declared.plan_contributions(SQL, epsilon=3).preview().verdict == "refused"
+    quarter = declared.with_data("visits.csv", edition="Q2")
+    assert quarter.contributions(SQL, of="rows", epsilon=1).fresh
+    with refused(InvalidInput, token="Q2"):  # the ledger binds an edition to its file
+        Path("other.csv").write_text("person,site\nann,1\n", encoding="utf-8")
+        declared.with_data("other.csv", edition="Q2").contributions(SQL, of="groups", epsilon="1/10")
+    with refused(InvalidInput, "unit"):
+        declared.contributions(SQL, epsilon=1, unit="person")
+    with refused(InvalidInput, "epsilon"):
+        declared.contributions(SQL)
+
+
+def test_the_error_of_a_plan_is_that_of_its_noise(declared: dc.Dataset) -> None:
+    plan = declared.plan_contributions(SQL, epsilon="1/2", level="0.9")
+    law = planned(epsilon="1/2").noise.shift_law
+    assert law is not None
+    within = sum(law.probability(z) for z in range(-plan.half_width, plan.half_width + 1))
+    assert within >= Fraction(9, 10) > within - 2 * law.probability(plan.half_width)
+    assert f"± {plan.half_width} or less, 90%" in plan.describe() and "would be paid" in plan.describe()
+
+
+def test_the_verb_finds_the_dataset_file_and_plans_without_paying(declared: dc.Dataset) -> None:
+    shown = run("contributions", SQL, "--epsilon", "1", "--plan").stdout
+    assert "epsilon 1" in shown and "would be paid" in shown and "nothing was spent" in shown
+    costly = run("contributions", SQL, "--epsilon", "4", "--plan", "--json", "--dataset", "visits.toml", code=1)
+    assert json.loads(costly.stdout)["decision"]["verdict"] == "refused"
+    assert declared.budget.spent.epsilon == 0
+    paid = run("contributions", SQL, "--epsilon", "1", "--json")
+    assert json.loads(paid.stdout)["fresh"] and declared.budget.left.epsilon == 2
+    for option in (["--unit", "person"], ["--ledger", "visits.ledger"]):
+        assert "declared in visits.toml" in run("contributions", SQL, "--epsilon", "1", *option, code=2).stderr
+    without = ["contributions", SQL, "--data", "visits.csv", "--unit", "person", "--domain", "site=1..3"]
+    assert "noise" in run(*without, "--epsilon", "1", "--plan").stdout
+    assert "--ledger" in run(*without, "--epsilon", "1", code=2).stderr
+
+
 def test_the_verb_prints_what_python_returns(visits: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     book = ledger(tmp_path)

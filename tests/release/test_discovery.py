@@ -21,6 +21,7 @@ from discreet.pages.html import page
 from discreet.questions.orders import canonical
 from discreet.release.bundle.verify import verify_bundle
 from discreet.release.noise.discovered import DiscoveredNoise
+from discreet.release.noise.naming import BoundedNaming, GaussianNaming, discovered_noise
 from discreet.release.plan.plan import Plan, plan_from_request
 from discreet.release.tables.columns import LAYOUT
 from discreet.release.tables.discovered import DiscoveredTablePlan
@@ -161,28 +162,117 @@ def test_json_is_what_the_published_schemas_describe(data: Path, ledger: dc.Ledg
 
 
 def test_the_plan_says_what_discovery_means_and_reads_no_row(tmp_path: Path) -> None:
-    plan = dc.plan_release(SQL, data=tmp_path / "visits.csv", **{**ASK, "max_groups": 5, "delta": "1e-8"})
+    plan = dc.plan_release(SQL, data=tmp_path / "visits.csv", **{**ASK, "max_groups": 2, "delta": "1e-8"})
     noise = plan.tables[0].noise
-    assert isinstance(noise, DiscoveredNoise) and noise.reach == 89 and plan.known_cells is None
+    assert isinstance(noise, BoundedNaming) and noise.reach == 36 and plan.known_cells is None
     words = plan.describe()
-    assert "noisy count is above 89" in words
-    assert "probability at most 1.86e-09" in words
-    assert "179 `person` values or more" in words
-    assert "by up to 89" in words and "person or job" in words
+    assert "noisy count is above 36" in words
+    assert "probability at most 3.74e-09" in words
+    assert "73 `person` values or more" in words
+    assert "by up to 36" in words and "person or job" in words
     assert "unbiased, zero at least" not in words  # that is the noise before groups are selected
-    assert "never exceeds ± 89" in words
-    assert "± 89at most; ± 15, 95% of the time, in groups of 179 or more" in page(plan.report()).replace(
-        "</b><span>", ""
-    )
+    assert "never exceeds ± 36" in words
+    assert "± 36at most; ± 6, 95% of the time, in groups of 73 or more" in page(plan.report()).replace("</b><span>", "")
     error: Any = plan.to_json()["tables"][0]["error"]  # type: ignore[index, call-overload]
     assert (error["half_width"], error["bias_high"], error["exact"], error["half_width_when_unbiased"]) == (
-        89,
-        89,
+        36,
+        36,
         0,
-        15,
+        6,
     )
     assert plan.to_json()["cells"] is None and plan.cost.delta <= Fraction(1, 10**8)
     assert dc.plan_release(SQL, data="visits.csv", **{**ASK, "relation": "substitution"}).tables[0].sensitivity == 2
+
+
+def test_with_several_groups_the_noise_with_the_lower_threshold_is_taken() -> None:
+    """Five groups: discrete Gaussian noise, above 68, where truncated noise would need 89; in two, truncated noise."""
+    asked = {**ASK, "delta": "1e-8"}
+    plan = dc.plan_release(SQL, data="visits.csv", **{**asked, "max_groups": 5})
+    (noise,) = (table.noise for table in plan.tables)
+    assert isinstance(noise, GaussianNaming) and (noise.threshold, noise.reach) == (69, 68)
+    assert discovered_noise(Fraction(1, 5), Fraction(1, 10**8), draws=5, measures=1).reach == 89
+    assert plan.cost.delta == Fraction(1, 10**8) and plan.cost.rho is None
+    words = plan.describe()
+    for number in ("variance 130;", "above 68", "1.61e-09 (8.05e-09", "104 `person`", "99.9%"):
+        assert number in words
+    assert "never exceeds" not in words and "always named" not in words
+    again = plan_from_request(json.loads(json.dumps(plan.request)))
+    assert again.request == plan.request and again.guarantee == plan.guarantee and again.cost == plan.cost
+    for groups, threshold in ((10, 99), (50, 228)):
+        other = dc.plan_release(SQL, data="visits.csv", **{**asked, "max_groups": groups})
+        assert other.tables[0].noise.reach == threshold - 1  # type: ignore[attr-defined]
+
+
+def test_forged_thresholds_and_variances_are_refused() -> None:
+    """The judge proves delta from the variance, the threshold, the groups, the rows and the relation alone."""
+    asked = {**ASK, "delta": "1e-8", "max_groups": 10}
+    plan = dc.plan_release(SQL, data="visits.csv", **asked)
+    noise = plan.request["tables"][0]["noise"]
+    less = dc.plan_release(SQL, data="visits.csv", **{**asked, "max_groups": 9}).request["tables"][0]["noise"]
+    assert plan_from_request(forged(plan, noise={**noise, "threshold": 100})).lead.noise.reach == 99  # type: ignore[attr-defined]
+    for changes in (
+        {"noise": {**noise, "threshold": 98}}, {"noise": {**noise, "threshold": 93}}, {"noise": less},
+        {"noise": {**less, "threshold": 200}}, {"noise": {**noise, "threshold": True}},
+        {"noise": {**noise, "threshold": 10**9}}, {"noise": {**noise, "measures": 2}}, {"max_groups": 11},
+        {"relation": "substitution"}, {"epsilon": "99/100"}, {"delta": "9/1000000000"},
+    ):  # fmt: skip
+        with pytest.raises(InvalidInput):
+            plan_from_request(forged(plan, **changes))
+    with pytest.raises(InvalidInput):
+        plan_from_request({**forged(plan), "max_rows": 2})
+
+
+def test_a_release_with_gaussian_noise_is_recalled_and_verified(data: Path, ledger: dc.Ledger, tmp_path: Path) -> None:
+    ask = {**ASK, "max_groups": 6, "domain": {"area": ["south", "north", "west"]}, "epsilon": 3}
+    release = dc.release_counts(AREA, data=data, ledger=ledger, out=tmp_path / "out", **ask)
+    noise = release.tables[0].plan.noise
+    assert isinstance(noise, GaussianNaming) and release.rows()
+    for row in release.rows():
+        assert row["certain_high"] is None and row["certain_low"] == (row["measure"] == "count")
+        assert row["measure"] != "count" or row["count"] > noise.reach
+    assert verify_bundle(tmp_path / "out", ledger).holds
+    assert not dc.release_counts(AREA, data=data, ledger=ledger, **ask).fresh
+    assert "never exceeds" not in release.describe() and "standard deviation" in release.describe()
+
+
+def test_several_questions_discover_their_groups_from_one_budget(data: Path, ledger: dc.Ledger, tmp_path: Path) -> None:
+    """They have one noise and one threshold: a person makes the draws of all of them."""
+    ask = {**ASK, "discover": "job", "domain": {"area": ["south", "north"]}, "epsilon": 2}
+    release = dc.release_counts([SQL, AREA], data=data, ledger=ledger, out=tmp_path / "out", **ask)
+    first, second = (table.plan.noise for table in release.tables)
+    assert isinstance(first, DiscoveredNoise) and isinstance(second, DiscoveredNoise) and first.reach == second.reach
+    alone = dc.plan_release(SQL, data="visits.csv", **{**ASK, "epsilon": 2})
+    assert first.reach > alone.tables[0].noise.reach  # type: ignore[attr-defined]
+    assert [table.plan.share for table in release.tables] == [Fraction(1, 2)] * 2
+    assert all(table.rows() for table in release.tables)
+    assert verify_bundle(tmp_path / "out", ledger).holds
+    assert not dc.release_counts([SQL, AREA], data=data, ledger=ledger, **ask).fresh
+    plan = release.plan
+    other = forged(plan)
+    other["tables"][1]["noise"] = dc.plan_release(AREA, data="visits.csv", **{**ask, "delta": "1e-3"}).request[
+        "tables"
+    ][0]["noise"]
+    with pytest.raises(InvalidInput):
+        plan_from_request(other)
+    with refused(InvalidInput, "split"):
+        dc.plan_release([SQL, AREA], data="visits.csv", **{**ask, "split": [1, 2]})
+
+
+def test_groups_are_named_by_rows_up_to_a_cap(ledger: dc.Ledger, tmp_path: Path) -> None:
+    table = pd.DataFrame(
+        {"person": [f"p{i % 150}" for i in range(900)], "job": ["cook" if i % 150 else "judge" for i in range(900)]}
+    )
+    ask = {**ASK, "dataset": "visits", "max_rows": 3}
+    release = dc.release_counts(SQL, data=table, ledger=ledger, out=tmp_path / "out", **ask)
+    noise = release.tables[0].plan.noise
+    assert isinstance(noise, DiscoveredNoise)
+    ((job, count),) = named(release).items()
+    assert job == "cook" and abs(count - 3 * 149) <= noise.reach
+    assert release.tables[0].plan.sensitivity == 3 and verify_bundle(tmp_path / "out", ledger).holds
+    with pytest.raises(InvalidInput):
+        plan_from_request(forged(release.plan, max_rows=4))  # it is in the request
+    people = dc.plan_release(SQL, data="visits.csv", **ASK).tables[0].noise
+    assert noise.reach > people.reach  # type: ignore[attr-defined]
 
 
 def test_the_threshold_does_not_depend_on_how_many_groups_are_declared(tmp_path: Path) -> None:
@@ -243,7 +333,7 @@ def test_a_request_is_rebuilt_from_its_json() -> None:
         ({"suppress_below": 0}, Parts(argument="suppress_below", token="withholds counts")),
         ({"suppress_below": 10}, Parts(argument="suppress_below", token="withholds counts")),
         ({"properties": "WH"}, Parts(argument="properties", token="design")),
-        ({"mechanism": "discrete-gaussian"}, Parts(argument="mechanism", token="bounded geometric noise")),
+        ({"mechanism": "discrete-gaussian"}, Parts(argument="mechanism", token="by its threshold")),
         ({"counts": "signed"}, Parts(argument="counts", token="never negative")),
         ({"epsilon": "1/10000"}, Parts(argument="epsilon", token="Raise epsilon")),
     ],
@@ -276,8 +366,6 @@ def test_bands_and_levels_in_sql_are_refused_with_discovery(grouped: str, parts:
 
 
 def test_more_refusals(data: Path) -> None:
-    with refused(InvalidInput, "discover"):
-        dc.plan_release([SQL, SQL], data="visits.csv", **ASK)
     with refused(InvalidInput, "discover"):
         dc.plan_release("SELECT COUNT(*) FROM visits", data="visits.csv", **ASK)
     with refused(InvalidInput, "domain"):
@@ -408,7 +496,6 @@ def test_nothing_of_the_data_is_in_a_failure(data: Path, ledger: dc.Ledger, monk
 def test_a_group_of_one_is_named_with_probability_delta(data: Path) -> None:
     """10^5 groups of one person at a delta of 1/100: as many are named as the law says (7 standard deviations)."""
     from discreet.exact.bits import SeededBits
-    from discreet.release.noise.discovered import discovered_noise
 
     noise = discovered_noise(Fraction(1), Fraction(1, 100), draws=1, measures=1)
     share, groups = float(noise.delta), 100_000
@@ -429,3 +516,33 @@ def test_the_command_line_discovers(data: Path, tmp_path: Path) -> None:
     made = run(*asked, "--one-row-each", "--ledger", book, "-o", out).stdout
     assert "cook" in made and "zoo keeper" not in made
     run("verify", out, "--ledger", book)
+
+
+def test_editions_are_compared_where_both_name_a_group(ledger: dc.Ledger, tmp_path: Path) -> None:
+    """Given that both name it, the interval of the change contains the true one at the stated level."""
+
+    def edition(name: str, sizes: dict[str, int], **ask: Any) -> dc.Release:
+        people = [job for job, size in sizes.items() for _ in range(size)]
+        table = pd.DataFrame({"person": [f"{name}{i}" for i in range(len(people))], "job": people})
+        return dc.release_counts(SQL, data=table, ledger=ledger, **{**ASK, "dataset": "visits", "edition": name, **ask})
+
+    first = edition("q1", {"cook": 300, "baker": 200, "nurse": 150})
+    second = edition("q2", {"nurse": 250, "actor": 120, "cook": 300}, epsilon=2)
+    comparison = dc.compare_editions([first, second])
+    rows = {row["group"]["job"]: row for row in comparison.rows()}  # type: ignore[index, call-overload]
+    assert list(rows) == ["cook", "nurse"]
+    counts = [named(one) for one in (first, second)]
+    for job, change in (("cook", 0), ("nurse", 100)):
+        row: Any = rows[job]
+        assert row["difference"] == counts[1][job] - counts[0][job] and abs(row["difference"] - change) < 40
+        assert row["low"] <= row["difference"] <= row["high"]
+        ends = [[one for one in release.rows() if one["job"] == job][0] for release in (first, second)]
+        assert row["low"] <= ends[1]["low"] - ends[0]["high"] <= ends[1]["high"] - ends[0]["low"] <= row["high"]
+    assert rows["nurse"]["beyond_noise"] and not rows["cook"]["beyond_noise"]
+    assert comparison.to_json()["tables"][0]["totals"] == [] and "baker" not in comparison.report().text()  # type: ignore[index, call-overload]
+    other = edition("q3", {"pilot": 200})
+    with refused(InvalidInput, "editions", token="no group"):
+        dc.compare_editions([first, other])
+    ask = {"discover": None, "delta": 0, "domain": {"job": ["cook", "nurse"]}}
+    with refused(InvalidInput, "editions"):
+        dc.compare_editions([first, edition("q4", {"cook": 200}, **ask)])

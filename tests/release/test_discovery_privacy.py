@@ -22,8 +22,11 @@ from discreet.engines.base import Discovering
 from discreet.engines.sources import open_source
 from discreet.exact.bits import Bits, SeededBits
 from discreet.exact.rationals import exp_bounds
+from discreet.mechanisms.gaussian import discrete_gaussian
+from discreet.privacy.gaussian_thresholds import GaussianThreshold
 from discreet.release.noise.cells import CellNoise
-from discreet.release.noise.discovered import DiscoveredNoise, conditional_intervals, discovered_noise
+from discreet.release.noise.discovered import DiscoveredNoise, PersonDraws
+from discreet.release.noise.naming import BoundedNaming, GaussianNaming, conditional_intervals, discovered_noise
 from discreet.release.plan.plan import Plan
 from discreet.release.plan.planning import plan_release
 from discreet.release.tables.discovery import name_groups
@@ -51,7 +54,7 @@ def write(folder: Path, rows: Rows) -> Path:
     return path
 
 
-def draws(noise: DiscoveredNoise, groups: int) -> Iterator[tuple[tuple[int, ...], Fraction]]:
+def draws(noise: BoundedNaming, groups: int) -> Iterator[tuple[tuple[int, ...], Fraction]]:
     """Every draw of the naming noise, with its probability."""
     law = noise.law
     for z in itertools.product(range(law.low, law.high + 1), repeat=groups):
@@ -63,7 +66,7 @@ def law_of(path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple
     plan = plan_of(path, **options).canonical
     (table,) = plan.tables
     noise, discovery = table.noise, table.discovery
-    assert isinstance(noise, DiscoveredNoise) and discovery is not None
+    assert isinstance(noise, BoundedNaming) and discovery is not None
     found = open_source(path).discover(discovery.counting(table.question, table.groups, plan.protection, KEY))
     law: Law = {}
     for z, probability in draws(noise, len(found.counts)):
@@ -151,8 +154,8 @@ def test_a_wrong_threshold_is_caught(fault: Any, tmp_path: Path, monkeypatch: py
 def test_people_without_a_bound_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = Discovering.__init__
 
-    def unbounded(self: Discovering, *arguments: Any) -> None:
-        plain(self, *arguments[:3], 1000, *arguments[4:])
+    def unbounded(self: Discovering, *arguments: Any, **fields: Any) -> None:
+        plain(self, *arguments[:3], 1000, *arguments[4:], **fields)
 
     with pytest.MonkeyPatch.context() as planted:
         planted.setattr(Discovering, "__init__", unbounded)
@@ -164,7 +167,7 @@ def test_a_delta_for_each_draw_instead_of_all_is_caught(tmp_path: Path, monkeypa
     """As if a person made one draw that may name a group, however many groups they are in."""
     options = {"epsilon": 2, "delta": "1/10"}
     with pytest.MonkeyPatch.context() as planted:
-        planted.setattr(discovery_module, "naming_draws", lambda protection: 1)
+        planted.setattr(discovery_module, "person_draws", lambda questions, protection: PersonDraws((1,)))
         assert worst(tmp_path, monkeypatch, ADDED[:2], **options) > Fraction(1, 10)
     assert worst(tmp_path, monkeypatch, ADDED[:2], **options) <= Fraction(1, 10)
 
@@ -201,6 +204,76 @@ def test_intervals_cover_given_that_the_group_is_named(epsilon: str, delta: str,
         spread = sum((w * (y - n - bias) ** 2 for w, y in zip(weights, reports, strict=True)), Fraction(0))
         assert spread / sum(weights) <= Fraction(expected.sd) ** 2 * (1 + Fraction(1, 10**9))
     assert unselected > 0  # the interval of the noise alone would not cover: selection matters
+
+
+# ------------------------------------------------------------------------------------------------ discrete Gaussian
+
+#: Noise of variance about one half that names groups from a noisy count of 4 on.
+GAUSSIAN = GaussianNaming((discrete_gaussian(sigma2="1/2"),), None, "clamped", 0, None, False, 1, 4)
+
+
+def gaussian_law(noise: GaussianNaming, counts: list[int]) -> dict[tuple[object, ...], float]:
+    """The law of the named groups and their reports, through the code that draws them."""
+    law: dict[tuple[object, ...], float] = {}
+    masses = noise.law.floats(-6, 6)
+    truths = np.array([[count] for count in counts], np.int64)
+    for z in itertools.product(range(-6, 7), repeat=len(counts)):
+        with pytest.MonkeyPatch.context() as fixed:
+            fixed.setattr(CellNoise, "draw", lambda self, counts, bits, z=z: counts + np.array(z, np.int64))
+            groups, reports = noise.name_groups(truths, SeededBits(0))
+        outcome = (tuple(groups.tolist()), tuple(reports[:, 0].tolist()))
+        law[outcome] = law.get(outcome, 0.0) + math.prod(masses[k + 6] for k in z)
+    return law
+
+
+def worst_gaussian(noise: GaussianNaming, epsilon: float) -> float:
+    """The largest divergence where a person in two groups comes or leaves: new, small and large groups."""
+    most = 0.0
+    for one, two in [(0, 0), (0, 3), (0, 50), (2, 3), (50, 50)]:
+        more, less = gaussian_law(noise, [one + 1, two + 1]), gaussian_law(noise, [one, two])
+        for here, there in ((more, less), (less, more)):
+            most = max(most, sum(max(0.0, p - math.exp(epsilon) * there.get(y, 0.0)) for y, p in here.items()))
+    return most
+
+
+@pytest.mark.parametrize("epsilon", [2, 5])
+def test_gaussian_naming_has_no_more_than_the_proved_delta(epsilon: int) -> None:
+    judged = GaussianThreshold(GAUSSIAN.law.sigma2, GAUSSIAN.threshold, (1, 1))
+    bound = float(judged.delta_up(Fraction(epsilon)))
+    assert bound * 0.99 <= worst_gaussian(GAUSSIAN, epsilon) <= bound
+
+
+def test_a_gaussian_threshold_that_is_one_too_low_is_caught() -> None:
+    def one_too_low(self: DiscoveredNoise, counts: Any, bits: Bits) -> tuple[Any, Any]:
+        first = CellNoise((self.naming,)).draw(counts[:, 0], bits)
+        named = np.flatnonzero((first >= self.reach) & (counts[:, 0] > 0))
+        return named, first[named].reshape(-1, 1)
+
+    judged = GaussianThreshold(GAUSSIAN.law.sigma2, GAUSSIAN.threshold, (1, 1))
+    with pytest.MonkeyPatch.context() as planted:
+        planted.setattr(DiscoveredNoise, "name_groups", one_too_low)
+        assert worst_gaussian(GAUSSIAN, 9) > 2 * float(judged.delta_up(Fraction(9)))
+
+
+@pytest.mark.parametrize("level", ["19/20", "4/5", "9999/10000"])
+def test_intervals_of_gaussian_counts_cover_given_that_the_group_is_named(level: str) -> None:
+    noise = GaussianNaming((discrete_gaussian(sigma2=20),), None, "clamped", 0, None, False, 1, 26)
+    share, reach = Fraction(level), 60
+    expected = noise.expected(share)
+    for n in [*range(1, 40), 60, 100, 400]:
+        reports = np.arange(max(noise.threshold, n - reach), n + reach + 1)
+        accuracy, weights = (
+            noise.accuracy(reports, share),
+            noise.law.floats(-3 * reach, 3 * reach)[reports - n + 3 * reach],
+        )
+        weights = weights / weights.sum()
+        assert weights[(accuracy.low <= n) & (n <= accuracy.high)].sum() >= float(share) * (1 - 1e-9)
+        assert (accuracy.certain_low == 1).all()
+        bias = float(weights @ (reports - n))
+        assert -1e-9 <= bias <= expected.bias_high * (1 + 1e-12)
+        assert n > 1 or bias >= expected.bias_high - 1e-3
+        assert float(weights @ (reports - n - bias) ** 2) <= expected.sd**2 * (1 + 1e-9)
+        assert weights[np.abs(reports - n) <= expected.half_width].sum() >= float(share) * (1 - 1e-9)
 
 
 def test_the_interval_of_a_large_count_is_that_of_the_noise() -> None:

@@ -148,7 +148,6 @@ def test_a_plan_says_whether_it_counts_people_or_rows() -> None:
 BY_SITE = "SELECT site, COUNT(*) FROM visits GROUP BY site"
 REFUSED = {
     "row": ({"unit": "row", "max_groups": None}, SQL),
-    "discover": ({"discover": "site", "domain": None, "delta": "1e-6"}, BY_SITE),
     "sizes": ({"sizes": [(1, 5), (2, 5), (3, 5)]}, SQL),
     "quantile": ({"quantile": "site", "max_groups": 1}, BY_SITE),
     "distinct": ({}, "SELECT site, COUNT(DISTINCT person) FROM visits GROUP BY site"),

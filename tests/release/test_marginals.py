@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from discreet.exact.arrays import Array
 from discreet.privacy.relations import RELATIONS
 from discreet.release.marginals.combine import MarginLeastSquares
+from discreet.release.marginals.optimum import ratio_to_optimum
 from discreet.release.marginals.signed import Columns, Margins, subsets
 from discreet.release.marginals.split import split_budget, squared_sensitivity
 
@@ -139,7 +140,7 @@ def test_no_change_of_one_person_moves_a_signed_marginal_further_than_stated(nam
     margins = Margins.up_to(3, (2, 3, 2))
     for columns in margins.residuals:
         rows = rows_of_marginal(margins, columns)
-        people = [rows[:, k] for k in range(rows.shape[1])]
+        people = [*(rows[:, k] for k in range(rows.shape[1])), np.full(len(rows), Fraction(0))]  # one is not counted
         moves = people if name == "add-remove" else [a - b for a in people for b in people]
         assert max(sum(move * move) for move in moves) == squared_sensitivity(margins, columns, RELATIONS[name])
 
@@ -173,6 +174,7 @@ def test_the_split_is_near_the_best_matrix_mechanism() -> None:
         solver = MarginLeastSquares(margins, {one: 1 / share for one, share in split.shares.items()})
         total = float(sum(margins.cells(table) * solver.variance(table) for table in margins.tables))
         assert (total / best_matrix_mechanism(margins)) ** 0.5 == pytest.approx(ratio, abs=6e-4)
+        assert ratio_to_optimum(solver, rho=0.5) == pytest.approx((total / best_matrix_mechanism(margins)) ** 0.5)
 
 
 @pytest.mark.parametrize("name", RELATIONS)
@@ -182,8 +184,6 @@ def test_no_other_split_is_better_by_more_than_the_gap(name: str) -> None:
 
     def sum_of_variances(shares: dict[Columns, Fraction]) -> Fraction:
         variances = {one: squared_sensitivity(margins, one, relation) / share for one, share in shares.items()}
-        if not relation.hides_presence:
-            variances[()] = Fraction(0)
         solver = MarginLeastSquares(margins, variances)
         return sum((margins.cells(table) * solver.variance(table) for table in margins.tables), Fraction(0))
 

@@ -168,6 +168,18 @@ def test_a_workbook_has_the_table_to_read_all_data_and_the_guarantee(release, tm
     assert all(sentence.replace("`", "") in said for sentence in release.guarantee) and release.ledger["head"] in said
 
 
+def test_years_have_no_thousands_in_the_data_sheet(tmp_path):
+    (tmp_path / "staff.csv").write_text("person,year\n" + "".join(f"p{k},2024\n" for k in range(3000)))
+    book = dc.Ledger.create(tmp_path / "staff.ledger", dataset="staff", unit="person", epsilon=9)
+    asked = {"data": tmp_path / "staff.csv", "unit": "person", "max_groups": 1, "epsilon": 2, "ledger": book}
+    release = dc.release_counts("SELECT year, COUNT(*) FROM staff GROUP BY year", domain=["year=2024..2025"], **asked)
+    sheet = openpyxl.load_workbook(dc.export(release, tmp_path / "a.xlsx")[0])["Data"]
+    headings = [cell.value for cell in sheet[2]]
+    shown = dict(zip(headings, (cell.number_format for cell in sheet[3]), strict=True))
+    assert (shown["year"], shown["count"], shown["low"]) == ("0", "#,##0", "#,##0")
+    assert sheet.cell(3, 1 + headings.index("year")).value == 2024
+
+
 def front(sheet):
     """Return the cells of a sheet by line, without what is empty at the end of each."""
     lines = [[cell.value for cell in line] for line in sheet.iter_rows()]

@@ -16,16 +16,17 @@ import pyarrow as pa
 from discreet.engines.base import Counting, Source
 from discreet.engines.duckdb.files import CountedFiles, FilesTogether
 from discreet.engines.reference import Row, count_rows, read_value
-from discreet.engines.sources import open_source, open_tables_in_memory
-from discreet.errors import InvalidInput
+from discreet.engines.sources import open_source, open_tables, open_tables_in_memory
+from discreet.errors import InvalidInput, Unsupported
 from discreet.questions.groups import TOTAL, groups_from
 from discreet.questions.joins.clauses import RelatedTable
 from discreet.questions.question import read_question
 from discreet.questions.resolve.bind import bind_joins
 from support import awkward, lookups
-from support.engines import as_stored, as_written
+from support.engines import SMALL, as_replaced, as_stored, as_written
 from support.postgres_server import INSTALLED, server
 from support.postgres_tables import TYPES
+from support.spark_session import on_spark
 
 #: Columns of the second table -> those of the awkward tables that they are made like.
 SECOND = {"id": "person", "pf": "f", "pt": "t", "pg": "g", "psite": "site"}
@@ -105,6 +106,14 @@ def _in_postgres(folder: Path, pair: Pair) -> Source:
     return open_source(where.address(name))
 
 
+def _on_spark(folder: Path, pair: Pair) -> Source:
+    places = {}
+    for name, table in (("t", pair.t), ("p", pair.p)):
+        (folder / name).mkdir()
+        places[name] = (str(table.write(folder / name, table)), None)
+    return open_tables(places)
+
+
 @dataclass(frozen=True)
 class JoiningEngine:
     """An engine that joins tables: the programs that write them, how a pair is opened, and what a value is read as."""
@@ -151,6 +160,10 @@ ENGINES = (
     JoiningEngine("DuckDB over its own file", (awkward.by_polars,), _in_a_database, as_stored),
     JoiningEngine("tables of pyarrow", (awkward.in_pyarrow,), _in_memory, as_stored),
     JoiningEngine("PostgreSQL", (awkward.by_polars,), _in_postgres, as_stored, "public."),
+)
+ON_SPARK = tuple(
+    JoiningEngine(f"Spark over {name}", tuple(map(on_spark, writers)), _on_spark, holds)
+    for name, writers, holds in (("Parquet", awkward.PARQUET, as_replaced), ("CSV", awkward.CSV, as_written))
 )
 
 # ------------------------------------------------------------------------------------------------ questions
@@ -225,3 +238,33 @@ def violations(engine: JoiningEngine, chance: random.Random, pair: Pair, countin
         if np.abs(moved).max(initial=0) > 1 or (np.abs(moved).max(axis=1) > 0).sum() > counting.max_groups:
             found.append(f"{counting.question.text}: one person less moves too much")
     return found
+
+
+# ------------------------------------------------------------------------------------------------ batteries
+
+
+def differences(engine: JoiningEngine, seeds: Sequence[int], several: int = 12) -> list[str]:
+    """Where random questions of two tables have other counts than the reference has of the joined rows."""
+    found, compared = [], 0
+    for seed in seeds:
+        chance = random.Random(seed)
+        pair = random_pair(chance, engine.writers, SMALL)
+        countings = engine.countings(chance, pair, several)
+        for counting, counts in zip(countings, engine.counts(pair, countings), strict=True):
+            try:
+                same = (counts == expected(engine, pair, counting)).all()
+            except Unsupported:  # engines may differ here, such as on the text of a float
+                continue
+            compared += 1
+            if not same:
+                found.append(f"seed {seed}: {counting.question.text}, {counting.groups.values}")
+    assert compared > several * len(seeds) // 4
+    return found
+
+
+def violations_of_seed(engine: JoiningEngine, seed: int, several: int = 12) -> list[str]:
+    """Where two tables made from a seed break the promise that a person counts for themselves alone."""
+    chance = random.Random(seed)
+    pair = random_pair(chance, engine.writers, SMALL)
+    countings = engine.countings(chance, pair, several)
+    return [f"seed {seed}, {words}" for words in violations(engine, chance, pair, countings)]

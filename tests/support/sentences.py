@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 import discreet as dc
 from support.command_line import run
@@ -30,6 +31,26 @@ def pinned() -> list[Sentence]:
     return [Sentence(**entry) for entry in tomllib.loads(FILE.read_text(encoding="utf-8"))["refusal"]]
 
 
+def study(folder: Path) -> dc.Dataset:
+    """A data set of two tables of the same people, with public look-ups, without a ledger."""
+    tables = {
+        "visits": pa.table({"person": ["ann"], "site": [1], "year": [1]}),
+        "people": pa.table({"id": ["ann"], "sex": ["f"], "county": [1]}),
+        "numbers": pa.table({"id": [7], "sex": ["f"]}),
+    }
+    files = {
+        "regions": "county,region\n1,North\n", "twice": "county,zone\n1,North\n01,South\n",
+        "missing": "county,place\n1,North\n,South\n", "private": "site,person\n1,ann\n",
+    }  # fmt: skip
+    for name, text in files.items():
+        (folder / f"{name}.csv").write_text(text, encoding="utf-8")
+    lookups = {
+        name: {"data": str(folder / f"{name}.csv"), "key": "site" if name == "private" else "county"} for name in files
+    }
+    units = {"visits": "person", "people": "id", "numbers": "id"}
+    return dc.Dataset(name="study", data=tables, unit=units, lookups=lookups, columns={"sex": ["f", "m"]})
+
+
 def spoken(does: str, folder: Path) -> str:
     """What a call refuses with; a line that begins with ``$`` is of the command line."""
     if does.startswith("$ discreet "):
@@ -37,7 +58,8 @@ def spoken(does: str, folder: Path) -> str:
         assert ended.returncode in (1, 2), f"{does} is not refused"
         return ended.stderr.strip().replace(str(folder), "FOLDER")
     try:
-        eval(does, {"dc": dc, "np": np, "visits": str(VISITS)})
+        known = {"dc": dc, "np": np, "visits": str(VISITS)}
+        eval(does, {**known, "study": study(folder)} if "study" in does else known)
     except dc.errors.DiscreetError as problem:
         kind = type(problem).__name__
         return f"{kind}: {problem}".replace(str(VISITS), "visits.csv").replace(str(folder), "FOLDER")

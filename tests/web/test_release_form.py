@@ -105,7 +105,7 @@ def test_some_of_the_declared_values_are_ticked(pages: QuietPages) -> None:
     ("changed", "unit", "left_out"),
     [
         ({"by": ""}, "person", {"max_groups", "totals", "one_row_each"}),
-        ({}, "row", {"max_groups", "one_row_each"}),
+        ({}, "row", {"max_groups", "max_rows", "one_row_each"}),
         ({"how:site": "discover"}, "person", {"totals"}),
         ({"quantile:site": "0.5"}, "person", {"max_groups", "one_row_each"}),
         ({}, "person", {"one_row_each"}),
@@ -114,9 +114,9 @@ def test_some_of_the_declared_values_are_ticked(pages: QuietPages) -> None:
 def test_fields_that_do_not_matter_are_not_asked(changed: dict[str, str], unit: str, left_out: set[str]) -> None:
     from starlette.datastructures import QueryParams
 
-    typed = asked(totals="all", one_row_each="yes", max_groups="2", delta="1e-6") | changed
+    typed = asked(totals="all", one_row_each="yes", max_groups="2", max_rows="4", delta="1e-6") | changed
     fields = ReleaseForm.read(QueryParams({name: value for name, value in typed.items() if value})).fields(unit)
-    assert {"max_groups", "totals", "one_row_each"} - set(fields) == left_out
+    assert {"max_groups", "max_rows", "totals", "one_row_each"} - set(fields) == left_out
 
 
 def test_the_groups_per_person_have_no_default_and_nothing_is_planned_without_them(pages: QuietPages) -> None:
@@ -130,6 +130,21 @@ def test_the_groups_per_person_have_no_default_and_nothing_is_planned_without_th
     one_count = {name: value for name, value in asked(max_groups="").items() if name != "by"}
     for form in (median, one_count):  # where it does not matter
         assert 'id="command"' in pages.post("/release/plan", form)
+
+
+def test_rows_are_counted_where_their_number_is_typed(pages: QuietPages) -> None:
+    field = re.findall('<input id="max_rows"[^>]*>', pages.look(NEW))[0]
+    assert 'value=""' in field
+    people, rows = (pages.post("/release/plan", asked(max_rows=most)) for most in ("", "3"))
+    assert "--max-rows" not in command(people) and "--max-rows 3" in command(rows)
+    assert "max_rows=3" in rows and "max_rows = 3" in html.unescape(rows)  # in Python, and in the request file
+    assert "3 rows" in rows and "3 rows" not in people
+    one_count = {name: value for name, value in asked(max_rows="3").items() if name not in ("by", "max_groups")}
+    assert "3 rows" in pages.post("/release/plan", one_count)
+    pages.release(asked(max_rows="3"))
+    released = dc.open_bundle("out/first")
+    assert released.plan.protection.max_rows == 3
+    assert dc.verify("out/first", ledger="visits.ledger").holds
 
 
 def test_rho_is_not_shown_to_somebody_who_asked_for_an_epsilon(pages: QuietPages) -> None:
@@ -162,6 +177,10 @@ def test_statements_and_quantiles_reach_the_bundle(pages: QuietPages) -> None:
     [
         ({"epsilon": "-1"}, "epsilon"),
         ({"max_groups": "x"}, "max_groups"),
+        ({"max_rows": "x"}, "max_rows"),
+        ({"max_rows": "0"}, "max_rows"),
+        ({"max_rows": "2", "by": "age", "how:age": "declared", "quantile:age": "0.5"}, "max_rows"),
+        ({"max_rows": "2", "by": "income", "how:income": "discover", "delta": "1e-6"}, "max_rows"),
         ({"level": "7"}, "level"),
         ({"delta": "2"}, "delta"),
         ({"edition": "\u0007"}, "edition"),

@@ -74,8 +74,8 @@ def new(
     from ..datasets.create import draft_declaration, refuse_other_terms, refuse_second_budget, write_dataset
     from ..datasets.declaration import refuse_existing
     from ..errors import InvalidInput
-    from ..ledger.budget import LedgerTerms
     from ..ledger.ledger import Ledger
+    from ..ledger.terms import LedgerTerms
 
     if (budget is None) == (ledger is None):
         raise InvalidInput(

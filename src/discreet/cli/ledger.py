@@ -27,8 +27,20 @@ def init(
         str, typer.Option(help="add-remove, or substitution when the sizes of groups are public.")
     ] = "add-remove",
     filter: Annotated[
-        str, typer.Option(help="How costs add up: sum (epsilon and delta) or zcdp (rho; needs a delta).")
+        str,
+        typer.Option(
+            help="How costs add up: sum (epsilon and delta), zcdp (rho; needs a delta), or either (paid while the sum "
+            "of epsilons or the sum of rho is within the budget; needs a delta)."
+        ),
     ] = "sum",
+    own_delta: Annotated[
+        str,
+        typer.Option(help="With the filter either: the part of delta for releases with a delta of their own."),
+    ] = "0",
+    per: Annotated[
+        str | None,
+        typer.Option(help="Protect one period of each unit, with a budget each: day, week, month, quarter or year."),
+    ] = None,
     dataset: Annotated[
         str | None,
         typer.Option(help="The name of the data set, if several files share its people; by default the file's."),
@@ -44,8 +56,9 @@ def init(
     from ..report import Report, Section, Terms
 
     ledger = create_ledger(
-        path, data, unit, dataset=dataset, relation=relation, epsilon=epsilon, delta=delta, filter=filter
-    )
+        path, data, unit, dataset=dataset, relation=relation, epsilon=epsilon, delta=delta, filter=filter, per=per,
+        own_delta=own_delta,
+    )  # fmt: skip
     for other in other_ledgers(ledger):
         typer.echo(
             f"warning: {other} is a ledger of {ledger.terms.dataset} already, and another ledger is a second budget.",
@@ -118,7 +131,7 @@ def verify(
     Example: `discreet ledger verify study.ledger --bundle health_by_site`
     """
     from ..errors import UnreadableFile
-    from ..ledger.ledger import verify_store
+    from ..ledger.books import verify_store
     from ..ledger.stores.open import open_store
     from ..release.bundle.read import ledger_head
 

@@ -32,6 +32,7 @@ from .requests import (
 if TYPE_CHECKING:
     from ..datasets.declaration import Declaration
     from ..engines.sources import Source
+    from ..errors import InvalidInput
     from ..release.bound_plan import BoundPlan
     from ..release.plan.plan import Plan
     from ..release.plan.request import ReleaseRequest, RequestFields
@@ -64,6 +65,10 @@ def release(
     max_rows: int | None = None,
     totals: str | None = None,
     quantile: list[str] | None = None,
+    tables: Annotated[str | None, typer.Option(metavar="N|TABLE,...")] = None,
+    of: Annotated[
+        list[str] | None, typer.Option(help="With --tables: the columns of the tables, instead of SQL: sex,age,job.")
+    ] = None,
     by: Annotated[
         list[str] | None,
         typer.Option(help="Instead of SQL, for a dataset or a file with one table: the columns to group by: sex,age."),
@@ -138,7 +143,7 @@ def release(
         raise InvalidInput("--accept goes with a release or --plan.", f"Leave {arg('accept')} out.", argument="accept")
     if write is not None and not plan:
         raise InvalidInput("--write goes with --plan.", "Look at the plan before it is run.", argument="write")
-    questions = _questions(questions, by, where, quantile, data, dataset)
+    questions = _questions(questions, _columns_of_tables(questions, tables, of, by), where, quantile, data, dataset)
     with file_field_names(questions):
         file = request_file(context, questions)
         declaration = find_dataset(questions, data, dataset) if file is None else dataset_of(file)
@@ -205,6 +210,25 @@ class _Command(NamedTuple):
         if table.casefold() in self.names:
             source = source.call_table(table)
         return plan_request(self.request, source), source
+
+
+def _columns_of_tables(
+    questions: list[str] | None, tables: str | None, of: list[str] | None, by: list[str] | None
+) -> list[str] | None:
+    """Return the columns to group by: those of --by or --of, or those that --tables names."""
+    from ..errors import InvalidInput
+    from ..release.tables.margins.wanted import columns_of_tables, read_tables
+
+    if of and (questions or by or tables is None):
+        raise InvalidInput(
+            "--of goes with --tables, instead of SQL and --by.", f"Leave {arg('of')} out.", argument="of"
+        )
+    if tables is None or questions or by:
+        return by
+    columns = of or columns_of_tables(read_tables(tables))
+    if not columns:
+        raise InvalidInput("say which columns the tables have.", f"Add {arg('of', 'sex,age,job')}.", argument="of")
+    return columns
 
 
 def _questions(
@@ -319,11 +343,17 @@ def _command_line(context: typer.Context, questions: list[str], file: RequestFil
             raise InvalidInput(WHOSE, argument="unit")
         request = read_request(questions, **fields)
     if "data" not in paths:
-        raise InvalidInput(f"say where the table is: {arg('data', 'FILE')}, or the address of a database.")
+        raise _missing_data()
     # the table of another edition may have the name of the dataset, or of the file's own data
     tables = {name.casefold() for name in (*names, request.dataset)} if request.dataset is not None else ()
     out = paths.get("out")
     return _Command(request, paths["data"], paths.get("ledger"), None if out is None else Path(out), frozenset(tables))
+
+
+def _missing_data() -> InvalidInput:
+    from ..errors import InvalidInput
+
+    return InvalidInput(f"say where the table is: {arg('data', 'FILE')}, or the address of a database.")
 
 
 def _show_plan(
@@ -367,14 +397,16 @@ def _show_plan(
 
 def contributions(
     question: Annotated[str, typer.Argument(help="SQL: SELECT groups, COUNT(*) FROM table GROUP BY groups.")],
-    data: Annotated[str, typer.Option(help="The table: a file, or the address of a database.")],
-    unit: Annotated[str, typer.Option(help="The column that names the person.")],
     epsilon: Annotated[str, typer.Option(help="What the histogram costs.")],
-    ledger: Annotated[str, typer.Option(help="The ledger that pays.")],
+    data: Annotated[str | None, typer.Option(help="The table: a file, or the address of a database.")] = None,
+    unit: Annotated[str | None, typer.Option(help="The column that names the person.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="The ledger that pays.")] = None,
     of: Annotated[
         str, typer.Option(help="groups: in how many groups people are. rows: their largest number of rows in a group.")
     ] = "groups",
-    top: Annotated[int, typer.Option(help="Number of cells; the last is for so many or more.")] = 10,
+    top: Annotated[
+        int, typer.Option(help="Number of counts: of people with 1, with 2, and so on; the last has all with more too.")
+    ] = 10,
     leave_out: Annotated[str, typer.Option(help="The share of people that the suggested bound may affect.")] = "0.05",
     domain: Annotated[list[str] | None, typer.Option(help="Public values of a group column: site=1..6.")] = None,
     bands: Annotated[list[str] | None, typer.Option(help="Edges of a group column: age=18,30,65.")] = None,
@@ -382,27 +414,57 @@ def contributions(
     zeros: Annotated[Path | None, typer.Option(help="A CSV file of groups that cannot exist.")] = None,
     relation: Annotated[str | None, typer.Option(help="add-remove or substitution.")] = None,
     unit_name: Annotated[str | None, typer.Option(help="What texts call the unit: person, household.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="The data set these people belong to.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="The dataset file; without it and --data, the one in this folder. Or a name.")
+    ] = None,
     edition: Annotated[str, typer.Option(help="Your name for the state of the data.")] = "",
     level: Annotated[str, typer.Option(help="The coverage of the intervals.")] = "0.95",
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show the cost, the error and what the ledger would decide; spend nothing.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Count privately how many groups or rows people have, to choose --max-groups or --max-rows.
 
-    It is a release of its own, paid from the ledger. Each person is in one count, so it costs little.
+    It is a release of its own, paid from the ledger. Each person is in one count, so it costs little. A dataset file
+    declares the data, the unit, public values and the ledger; --plan shows the cost and the error first.
 
     Example: `discreet contributions "SELECT site, COUNT(*) FROM doctor_visits GROUP BY site" --data
     data/doctor_visits.csv.gz --unit person --domain site=1..6 --epsilon 0.1 --ledger study.ledger`
     """
-    from ..release.contributions import contributions as released
+    from ..errors import InvalidInput
+    from ..release.contributions import contributions_of, plan_contributions
+    from ..release.counts import missing_ledger
+    from ..release.plan.request import read_request
+    from ..release.protection import WHOSE
 
     given = {
         "unit": unit, "epsilon": epsilon, "domain": domain, "bands": bands, "groups": groups, "zeros": zeros,
-        "relation": relation, "unit_name": unit_name, "dataset": dataset, "edition": edition, "level": level,
+        "relation": relation, "unit_name": unit_name, "edition": edition or None, "level": level,
+        "dataset": dataset, "max_groups": 1,
     }  # fmt: skip
-    fields = cast("RequestFields", {name: value for name, value in given.items() if value is not None})
-    histogram = released(question, data=data, ledger=ledger, of=of, top=top, leave_out=leave_out, **fields)
-    if json:
-        print_json(histogram.to_json())
+    fields = {name: value for name, value in given.items() if value is not None}
+    declaration = find_dataset([question], data, dataset)
+    if declaration is not None:
+        bound = plan_with_dataset(declaration, question, data, ledger, fields)
+        planned = contributions_of(bound, of=of, top=top, leave_out=leave_out)
     else:
-        say(histogram.report().text())
+        if unit is None:
+            raise InvalidInput(WHOSE, argument="unit")
+        if data is None:
+            raise _missing_data()
+        if ledger is None and not plan:
+            raise missing_ledger(data, unit)
+        request = read_request(question, **cast("RequestFields", fields))
+        planned = plan_contributions(request, data=data, ledger=ledger, of=of, top=top, leave_out=leave_out)
+    if not plan:
+        histogram = planned.release()
+        print_json(histogram.to_json()) if json else say(histogram.report().text())
+        return
+    outlook = planned.preview() if planned.has_ledger else None
+    if json:
+        print_json(planned.to_json(outlook))
+    else:
+        say(planned.report(outlook).text())
+        say("no row was read and nothing was spent; to release, leave --plan out")
+    decide(outlook is None or outlook.verdict != "refused")

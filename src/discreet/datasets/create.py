@@ -14,8 +14,9 @@ from ..engines.base import ROW
 from ..engines.sources import Source, open_source
 from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
 from ..ledger.bindings import refuse_other_unit_name
-from ..ledger.budget import Cost, LedgerTerms
+from ..ledger.budget import Cost
 from ..ledger.ledger import Ledger
+from ..ledger.terms import LedgerTerms
 from ..sources.encodings import read_encoding, read_text_file
 from ..unit import read_unit_name
 from ..wording import nearest

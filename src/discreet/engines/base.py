@@ -17,6 +17,10 @@ counts that have a condition.
   ``md5(hex(key) || ':' || the unit as text || ':' || g)``, so that each of the person's groups is as likely as any
   other (``hashed_choice``).
 
+- *Periods* (:attr:`Counting.per`): the unit is a period of a person, such as a month. Its text is the name of the
+  row's period, a colon and the person as text (``2025-03:ann``), which no other pair has, since all names of a
+  granularity have one length. A row without a period (``periods``) vanishes as one without a person does.
+
 - *Events* (:attr:`Counting.max_rows`): no row is chosen. In each of the k groups, every count has all rows of the
   person that meet its own condition, but at most ``max_rows`` of them. Each count is cut off apart from the others.
 
@@ -42,6 +46,7 @@ from typing import TypeVar
 
 from ..errors import DiscreetError, InvalidInput, SourceFailed, Unsupported, arg
 from ..exact.arrays import Array, IntArray
+from ..periods import DATED_KINDS, Per
 from ..questions.conditions import Condition
 from ..questions.groups import Groups
 from ..questions.question import Question
@@ -53,8 +58,25 @@ from .dialect import Dialect
 _Read = TypeVar("_Read")
 #: Maximum of groups times combinations of conditions: a rank holds two such numbers in one 64-bit integer.
 MAX_COMBINATIONS = 2**30
+#: Kinds of columns by which tables of people are joined: those whose values have one text each, the same everywhere.
+JOINED_KINDS = frozenset({"integer", "text", "date", "uuid"})
 #: Hexadecimal digits of md5 that the rule of bounding uses: 60 bits, a positive number in every engine.
 HASH_DIGITS = 15
+
+
+def refuse_period(unit: str) -> InvalidInput:
+    """Return the error for a period in a unit that has none."""
+    if unit == ROW:
+        return InvalidInput(
+            f"{arg('unit', ROW)} protects each row by itself, so a period adds nothing to it.",
+            f"Leave {arg('per')} out, or name the person's column with {arg('unit', 'COLUMN')}.",
+            argument="per",
+        )
+    return InvalidInput(
+        "tables are not joined by person and period.",
+        "Join them beforehand, into one table with the date of each row.",
+        argument="per",
+    )
 
 
 @dataclass(frozen=True)
@@ -77,6 +99,8 @@ class Counting:
         Maximum number of rows of one person that a count has in a group; None to count people.
     sparse
         True if only groups with somebody in them come back (:meth:`Source.occupied`), as of very many declared ones.
+    per
+        The period that is part of the unit; None if the unit is the whole person.
     """
 
     question: Question
@@ -86,6 +110,7 @@ class Counting:
     key: bytes = field(repr=False)
     max_rows: int | None = field(default=None, kw_only=True)
     sparse: bool = field(default=False, kw_only=True)
+    per: Per | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.question.joins:
@@ -100,6 +125,8 @@ class Counting:
                 f"Leave {arg('max_rows')} out, or join the tables beforehand, into one table.",
                 argument="max_rows",
             )
+        if self.per is not None and (self.unit == ROW or self.question.tables):
+            raise refuse_period(self.unit)
         if self.max_rows is not None and (self.unit == ROW or self.max_rows < 1):
             raise InvalidInput.must_be("max_rows", "at least 1, with a unit that is a column", self.max_rows)
         most = MAX_COMBINATIONS // self.groups.size
@@ -127,7 +154,12 @@ class Counting:
     @property
     def columns(self) -> list[str]:
         """The stored columns that are read."""
-        return sorted(self.question.stored_columns | ({self.unit} - {ROW}))
+        return sorted(self.question.stored_columns | self.unit_columns(self.question.table))
+
+    def unit_columns(self, table: str) -> set[str]:
+        """Return the stored columns of a table that say which unit a row belongs to."""
+        period = set() if self.per is None else {self.per.column}
+        return ({self.units[table]} - {ROW}) | period
 
 
 @dataclass(frozen=True)
@@ -314,6 +346,15 @@ class Source(ABC):
         """Refuse a column of a type that this engine could read or compare differently from the others."""
         return
 
+    def check_period(self, table: str, column: str) -> None:
+        """Refuse a column that dates no row: a day is read of dates, moments without a time zone, and texts."""
+        if self.table(table)[column] not in DATED_KINDS:
+            raise InvalidInput(
+                f"{column!r} of {table} holds no dates.",
+                "Name a column of dates, of moments without a time zone, or of texts such as 2025-03-14.",
+                argument="per",
+            )
+
     def column_notes(self, table: str, columns: Sequence[str]) -> list[str]:
         """Return notes for people about how this engine reads some columns, by their types alone."""
         return []
@@ -381,9 +422,14 @@ class Source(ABC):
         return occupied
 
     def discover(self, counting: Discovering) -> DiscoveredGroups:
-        """Return the groups in the data and their true counts, from one state of it."""
-        self._check(counting)
-        groups = self._try_to_read([counting], lambda snapshot: snapshot.discover(counting))
+        """Return the groups in the data and their true counts."""
+        return self.discover_all([counting])[0]
+
+    def discover_all(self, countings: Sequence[Discovering]) -> list[DiscoveredGroups]:
+        """Return the groups in the data and their true counts for each counting, all from one state of the data."""
+        for counting in countings:
+            self._check(counting)
+        groups = self._try_to_read(countings, lambda snapshot: [snapshot.discover(one) for one in countings])
         if groups is None:
             raise self._unreadable()
         return groups
@@ -400,7 +446,9 @@ class Source(ABC):
         if question.tables:
             self.check_join(counting.units)
         for table, unit in counting.units.items():
-            self._check_table(table, unit, sorted(question.stored_of(table) | ({unit} - {ROW})))
+            self._check_table(table, unit, sorted(question.stored_of(table) | counting.unit_columns(table)))
+        if counting.per is not None:
+            self.check_period(question.table, counting.per.column)
 
     def _check_table(self, table: str, unit: str, columns: Sequence[str]) -> None:
         if self.view(table) is not None:
@@ -422,12 +470,21 @@ class Source(ABC):
         for table in units:
             if self.view(table) is not None:
                 raise InvalidInput(f"{table!r} is a view, and is not joined.", "Join the table behind it.")
-        kinds = {self.table(table).get(unit) for table, unit in units.items()}
-        if len(kinds) > 1 or not kinds <= {"integer", "text"} or ROW in units.values():
+        kinds = {self.joined_kind(table, unit) for table, unit in units.items()}
+        if len(kinds) == 1 and not kinds <= JOINED_KINDS:
+            raise InvalidInput(
+                "columns of this type name people, and are not compared.",
+                "Store both as text, whole numbers, dates or UUIDs.",
+            )
+        if len(kinds) > 1 or ROW in units.values():
             raise InvalidInput(
                 "the columns that name people are not of one kind in all joined tables.",
                 "Store all as text or all as whole numbers: '007' is not 7.",
             )
+
+    def joined_kind(self, table: str, unit: str) -> str | None:
+        """Return the kind of a column that names people, as joins compare it: one of :data:`JOINED_KINDS`, or other."""
+        return self.table(table).get(unit)
 
     def _try_to_read(self, countings: Sequence[Counting], read: Callable[[Snapshot], _Read]) -> _Read | None:
         try:

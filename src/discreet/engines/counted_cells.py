@@ -11,6 +11,7 @@ from .base import ROW, Contributing, Counting, OccupiedGroups
 from .bounding import Chosen, add_chosen, fits_in_a_word
 from .events import add_cells
 from .grouping import add_measures, add_rows
+from .margins.counting import CountingTables
 
 
 def counts_of_cells(cells: Sequence[Sequence[int]], counting: Counting, choose: Callable[..., Chosen]) -> IntArray:
@@ -29,6 +30,11 @@ def counts_of_cells(cells: Sequence[Sequence[int]], counting: Counting, choose: 
         histogram = np.zeros((counting.top, 1), dtype=np.int64)
         add_cells(histogram, list(np.array(cells, dtype=np.int64).T) if cells else [])
         return histogram
+    if isinstance(counting, CountingTables):
+        counts = counting.no_counts()
+        if cells:
+            counting.signatures.add(counts, *np.array(cells, dtype=np.int64).T)
+        return counts
     counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
     if not cells:
         return counts

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ..errors import InvalidInput
+from ..periods import GRANULARITIES
 from ..questions.conditions import Condition
 from ..questions.expressions import INTEGERS, KINDS, AndOr, Compare, Literal, Member, Missing, SqlTerm, Test
 
@@ -67,6 +68,10 @@ class Dialect(ABC):
     def compare(self, left: str, operator: str, right: str) -> str:
         """Return two expressions compared; an operator is one of ``expressions.NEGATED``."""
         return f"{left} {operator} {right}"
+
+    def iso_week(self, day: str) -> tuple[str, str]:
+        """Return the year and the number of a day's week by ISO 8601, as whole numbers."""
+        return f"extract(isoyear FROM {day})", f"extract(week FROM {day})"
 
     #: SQL appended to an inner query that the engine must not merge with the outer one.
     barrier: ClassVar[str] = ""
@@ -137,6 +142,27 @@ class Dialect(ABC):
         if kind in self.direct[type_]:
             return self.safe_cast(name, kind, type_)
         return self.safe_cast(self.as_text(name, kind), "text", type_)
+
+    def period(self, column: str, kind: str, granularity: str) -> str:
+        """Return the name of the period of a column's day (``periods``); NULL where it has none.
+
+        Examples
+        --------
+        >>> from .duckdb.dialect import DUCKDB
+        >>> DUCKDB.period("d", "date", "year").startswith('CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE')
+        True
+        """
+        day = self.reading(column, "DATE", kind)
+        whole = self.as_text(day, "date")
+        if granularity == "week":
+            year, week = (self.as_text(f"CAST({sql} AS BIGINT)", "integer") for sql in self.iso_week(day))
+            name = f"lpad({year}, 4, '0') || '-W' || lpad({week}, 2, '0')"
+        elif granularity == "quarter":
+            cases = " ".join(f"WHEN substr({whole}, 6, 2) <= '{3 * k:02d}' THEN '-Q{k}'" for k in range(1, 5))
+            name = f"substr({whole}, 1, 4) || CASE {cases} END"
+        else:
+            name = f"substr({whole}, 1, {len(GRANULARITIES[granularity])})"
+        return f"CASE WHEN {day} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {name} END"
 
     def literal(self, literal: Literal, whole: bool = False) -> str:
         """Return a constant of the request; ``whole``: a whole number that meets whole numbers."""

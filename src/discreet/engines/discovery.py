@@ -5,7 +5,8 @@ columns that are declared. So do rows without a value in a column whose values a
 read (of whole numbers, those beyond 2^53). Whole numbers are compared as numbers, everything else by its text, byte by
 byte: never by the engine's own equality. Then each person is bounded, by their own rows and a secret key.
 
-- *One row in each group*, as in ``base``; the conditions are gone round from number ``H mod c``.
+- *One row in each group*, as in ``base``; the conditions are gone round from number ``H mod c``. Where rows are counted
+  (``max_rows``), every count has all rows of the person that meet its own condition, up to that many.
 - *At most k groups.* No declared order exists. Let ``H'`` be the first 15 hexadecimal digits of
   ``md5(hex(key) || ':' || the unit || ':' || the group)`` as a number, where the group is its values as text with ':'
   between them, behind the number of its declared part if there is one. The k groups with the smallest
@@ -26,7 +27,8 @@ from ..exact.arrays import Array, IntArray
 from ..questions.expressions import LARGEST_WHOLE
 from .base import ROW, Counting, DiscoveredGroups, Discovering
 from .dialect import Dialect
-from .grouping import Declared, conditions_sql, group_keys, where_sql
+from .events import capped_counts
+from .grouping import Declared, conditions_sql, group_keys, unit_sql, where_sql
 
 #: Maximum number of characters in a discovered label; groups with longer ones are dropped.
 MAX_LABEL_CHARACTERS = 1_000
@@ -51,21 +53,26 @@ def groups_sql(
     if counting.unit == ROW:
         conditions_met = [f"count(*) FILTER (WHERE h{i}) AS n{i}" for i in range(c)]
         return f"SELECT {', '.join([key, 'count(*) AS n', *conditions_met])} FROM ({rows}) AS located GROUP BY {key}"
-    people = _people(counting, rows, key)
+    people = _people(counting, rows, key) if counting.max_rows is None else _rows_of_people(counting, rows, key)
     key_texts = ["CAST(g AS BIGINT)"] if counting.groups.columns else []
     group = dialect.as_text(key_texts[0], "integer") if key_texts else ""
     texts = [
         dialect.as_text(name, "integer") if kind == "integer" else name
         for name, kind in zip(labels, counting.kinds, strict=True)
     ]
-    unit = dialect.as_text("unit", "integer") if kinds[counting.unit] == "integer" else "unit"
+    unit = dialect.as_text("unit", "integer") if unit_sql(counting, kinds, dialect).kind == "integer" else "unit"
     spoken = " || ':' || ".join([unit, *([group] if group else []), *texts])
     order = f"row_number() OVER (PARTITION BY unit ORDER BY {hashed(f'({spoken})')}, {key})"
-    missed = ", turn, v" if c else ""
+    if counting.max_rows is None:
+        missed = ", turn, v" if c else ""
+        counts = ["count(*) AS n", *(f"count(*) FILTER (WHERE {_meets(i, c)}) AS n{i}" for i in range(c))]
+    else:
+        names = ["n", *(f"n{i}" for i in range(c))]
+        missed = f", {', '.join(names)}"
+        counts = [f"CAST(sum({name}) AS BIGINT) AS {name}" for name in names]
     chosen = f"SELECT {key}{missed}, {order} AS place FROM ({people}) AS people"
-    conditions_met = [f"count(*) FILTER (WHERE {_meets(i, c)}) AS n{i}" for i in range(c)]
     return (
-        f"SELECT {', '.join([key, 'count(*) AS n', *conditions_met])} FROM ({chosen}) AS chosen "
+        f"SELECT {', '.join([key, *counts])} FROM ({chosen}) AS chosen "
         f"WHERE place <= {counting.max_groups} GROUP BY {key}"
     )
 
@@ -88,10 +95,9 @@ def _located_rows(
     reads += [f"({sql}) AS {name}" for sql, name in zip(conditions_sql(counting, kinds, dialect), names, strict=True)]
     columns, tests = [*labels, *names], []
     if counting.unit != ROW:
-        kind = kinds[counting.unit]
-        unit = dialect.quoted(counting.unit) if kind == "integer" else dialect.reading(counting.unit, "VARCHAR", kind)
-        reads.append(f"{unit} AS unit")
-        tests.append(f"{dialect.quoted(counting.unit)} IS NOT NULL")
+        unit = unit_sql(counting, kinds, dialect)
+        reads.append(f"{unit.sql} AS unit")
+        tests += unit.tests
         columns.append("unit")
         if names:
             turn = f"{hashed('unit')} % {len(names)}" if len(names) > 1 else "0"
@@ -111,6 +117,12 @@ def _people(counting: Discovering, rows: str, key: str) -> str:
     places = [f"CASE WHEN h{i} THEN 0 ELSE 1 << (({c - 1 - i} + turn) % {c}) END" for i in range(c)]
     missed = f"min({' + '.join(places)}) AS v"
     return f"SELECT unit, {key}, turn, {missed} FROM ({rows}) AS located GROUP BY unit, turn, {key}"
+
+
+def _rows_of_people(counting: Discovering, rows: str, key: str) -> str:
+    """Return SQL of the rows that each person has in each group: ``n`` and, for the conditions, ``n0, n1, ...``."""
+    counts = capped_counts([f"h{i}" for i in range(len(counting.conditions))], counting.max_rows)
+    return f"SELECT unit, {key}, {counts} FROM ({rows}) AS located GROUP BY unit, {key}"
 
 
 def _meets(i: int, c: int) -> str:

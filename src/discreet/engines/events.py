@@ -37,8 +37,7 @@ def events_sql(counting: Counting, rows: str, hashed: Callable[[str], str], text
     """
     size, c, most = counting.groups.size, len(counting.conditions), counting.max_rows
     names = ["n", *(f"n{i}" for i in range(c))]
-    matches = ["count(*)", *(f"count(CASE WHEN (v & {1 << (c - 1 - i)}) = 0 THEN 1 END)" for i in range(c))]
-    capped = ", ".join(f"least({count}, {most}) AS {name}" for count, name in zip(matches, names, strict=True))
+    capped = capped_counts([f"(v & {1 << (c - 1 - i)}) = 0" for i in range(c)], most)
     chosen = f"SELECT unit, v >> {c} AS g, {capped} FROM ({rows}) AS r GROUP BY unit, v >> {c}"
     if counting.max_groups < size:
         if counting.uses_hashed_choice:
@@ -50,6 +49,13 @@ def events_sql(counting: Counting, rows: str, hashed: Callable[[str], str], text
         chosen = f"SELECT * FROM ({chosen}) AS ordered WHERE place <= {counting.max_groups}"
     sums = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in names)
     return f"SELECT g, {sums} FROM ({chosen}) AS chosen GROUP BY g"
+
+
+def capped_counts(conditions: Sequence[str], most: int | None) -> str:
+    """Return SQL of the number of rows, and of those that meet each condition, up to ``most``: ``n, n0, n1, ...``."""
+    counts = ["count(*)", *(f"count(CASE WHEN {condition} THEN 1 END)" for condition in conditions)]
+    names = ["n", *(f"n{i}" for i in range(len(conditions)))]
+    return ", ".join(f"least({count}, {most}) AS {name}" for count, name in zip(counts, names, strict=True))
 
 
 def histogram_sql(counting: Contributing, rows: str) -> str:

@@ -15,7 +15,7 @@ from ..exact.arrays import IntArray
 from ..questions.bands import BAND
 from ..questions.domains import Values, has_rest, listed_values
 from .banding import BandSql
-from .base import Counting
+from .base import ROW, Counting
 from .bounding import consecutive, number_sql
 from .dialect import Dialect
 
@@ -40,12 +40,15 @@ class Keys:
         Tests that hold for declared groups only.
     number
         The number of the group.
+    codes
+        The number of each column's value.
     """
 
     reads: list[str]
     joins: list[str]
     tests: list[str]
     number: str
+    codes: list[str]
 
 
 def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, declared: Declared) -> Keys:
@@ -102,11 +105,11 @@ def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, d
         cells = {f"c{j}": column for j, column in enumerate(groups.cells.T.tolist())}
         same = " AND ".join(f"cells.c{j} = {code}" for j, code in enumerate(codes))
         joins.append(f"JOIN {declared('cells', {**cells, 'g': range(groups.size)}, _NO_TEXTS)} ON {same}")
-        return Keys(reads, joins, tests, "cells.g")
+        return Keys(reads, joins, tests, "cells.g", codes)
     number = "CAST(0 AS BIGINT)"
     for code, values in zip(codes, groups.values, strict=True):
         number = f"({number} * {len(values)} + {code})"
-    return Keys(reads, joins, tests, number)
+    return Keys(reads, joins, tests, number, codes)
 
 
 def _by_code(values: Values) -> dict[str, Sequence[object]]:
@@ -172,18 +175,51 @@ def add_measures(counts: IntArray, counting: Counting, place: IntArray, rows: In
         np.add.at(counts[:, j], place, rows if aggregate.condition is None else next(by_condition))
 
 
+@dataclass(frozen=True)
+class UnitSql:
+    """SQL of the unit of a row, and what must hold of a row that has one.
+
+    Attributes
+    ----------
+    sql
+        The unit: a whole number where the column holds such, otherwise a text.
+    kind
+        ``"integer"`` or ``"text"``.
+    tests
+        Tests that hold for rows with a unit.
+    """
+
+    sql: str
+    kind: str
+    tests: list[str]
+
+
+def unit_sql(counting: Counting, kinds: Mapping[str, str], dialect: Dialect) -> UnitSql:
+    """Return the unit of a row: whole numbers are compared as numbers, all else by its text.
+
+    With a period it is the name of the period, a colon and the person as text, which no other pair has.
+    """
+    kind, name = kinds[counting.unit], dialect.quoted(counting.unit)
+    if counting.per is None:
+        sql = name if kind == "integer" else dialect.reading(counting.unit, "VARCHAR", kind)
+        return UnitSql(sql, "integer" if kind == "integer" else "text", [f"{name} IS NOT NULL"])
+    column = counting.per.column
+    period = dialect.period(column, kinds[column], counting.per.granularity)
+    person = dialect.reading(counting.unit, "VARCHAR", kind)
+    sql = f"({period} || {dialect.text(':')} || {person})"
+    return UnitSql(sql, "text", [f"{name} IS NOT NULL", f"({period}) IS NOT NULL"])
+
+
 def rows_of_people(
     counting: Counting, table: str, kinds: Mapping[str, str], dialect: Dialect, declared: Declared
 ) -> str:
     """Return SQL of ``unit`` and the number ``v``, for each row of a person in a declared group."""
     keys = group_keys(counting, kinds, dialect, declared)
-    kind = kinds[counting.unit]
-    # whole numbers are compared as numbers, all else by its text
-    unit = dialect.quoted(counting.unit) if kind == "integer" else dialect.reading(counting.unit, "VARCHAR", kind)
+    unit = unit_sql(counting, kinds, dialect)
     names = [f"h{i}" for i in range(len(counting.conditions))]
     conditions = conditions_sql(counting, kinds, dialect)
-    reads = [*keys.reads, *(f"({sql}) AS {h}" for sql, h in zip(conditions, names, strict=True)), f"{unit} AS unit"]
-    tests = [f"{dialect.quoted(counting.unit)} IS NOT NULL"]
+    reads = [*keys.reads, *(f"({sql}) AS {h}" for sql, h in zip(conditions, names, strict=True)), f"{unit.sql} AS unit"]
+    tests = list(unit.tests)
     if counting.question.where is not None:
         tests.append(dialect.condition(counting.question.where, kinds))
     read = f"SELECT {', '.join(reads)} FROM {table}{where_sql(tests, dialect)}"
@@ -195,3 +231,19 @@ def rows_of_people(
         zeros_table = declared("zeros", {"z": sorted(counting.groups.zeros)}, _NO_TEXTS)
         zeros = f" WHERE NOT EXISTS (SELECT 1 FROM {zeros_table} WHERE zeros.z = located.g)"
     return f"SELECT unit, {number_sql(counting)} AS v FROM ({located_rows}) AS located{zeros}"
+
+
+def coded_rows(counting: Counting, table: str, kinds: Mapping[str, str], dialect: Dialect, declared: Declared) -> str:
+    """Return SQL of ``c0, c1, ...``, the number of each value, and ``unit``, for each row with declared values."""
+    keys = group_keys(counting, kinds, dialect, declared)
+    reads, tests = list(keys.reads), []
+    codes = [f"{code} AS c{j}" for j, code in enumerate(keys.codes)]
+    if counting.unit != ROW:
+        unit = unit_sql(counting, kinds, dialect)
+        reads.append(f"{unit.sql} AS unit")
+        tests += unit.tests
+        codes.append("unit")
+    if counting.question.where is not None:
+        tests.append(dialect.condition(counting.question.where, kinds))
+    read = f"SELECT {', '.join(reads)} FROM {table}{where_sql(tests, dialect)}"
+    return f"SELECT {', '.join(codes)} FROM ({read}) AS read {' '.join(keys.joins)}{where_sql(keys.tests, dialect)}"

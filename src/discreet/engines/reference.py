@@ -14,7 +14,7 @@ import math
 import operator
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -69,12 +69,12 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
     numbers = _group_numbers(counting)
     people: dict[str, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in looked_up_rows(rows, question):
-        unit = None if counting.unit == ROW else read_value(row[counting.unit], "VARCHAR")
+        unit = None if counting.unit == ROW else _unit_text(row, counting)
         if counting.unit != ROW and unit is None:
             continue
         if question.where is not None and not holds(question.where, row):
             continue
-        place = tuple(_group_value(row[column], groups, j) for j, column in enumerate(question.by))
+        place = tuple(group_value(row[column], groups, j) for j, column in enumerate(question.by))
         if (group := numbers.get(place)) is None:
             continue
         if unit is None:
@@ -86,12 +86,27 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
     for unit, rows_by_group in people.items():
         if counting.max_rows is not None:
             for group in _chosen_groups(counting, unit, rows_by_group):
-                rows_of_counts = np.sum([_counts_of_row(counting, row) for row in rows_by_group[group]], axis=0)
-                counts[group] += np.minimum(rows_of_counts, counting.max_rows)
+                counts[group] += _capped_rows(counting, rows_by_group[group])
             continue
         for group, row in _bounded_rows(counting, unit, rows_by_group):
             counts[group] += _counts_of_row(counting, row)
     return counts
+
+
+def _capped_rows(counting: Counting, rows: Sequence[Row]) -> IntArray:
+    """Return how many of a person's rows in a group each count has, up to the cap."""
+    assert counting.max_rows is not None
+    many = np.sum([_counts_of_row(counting, row) for row in rows], axis=0)
+    return np.asarray(np.minimum(many, counting.max_rows), np.int64)
+
+
+def _unit_text(row: Row, counting: Counting) -> str | None:
+    """Return the text of the unit of a row: the person, behind the name of its period if that is part of the unit."""
+    person: str | None = read_value(row[counting.unit], "VARCHAR")
+    if counting.per is None or person is None:
+        return person
+    day = read_value(row[counting.per.column], "DATE")
+    return None if day is None else f"{counting.per.period_of(day)}:{person}"
 
 
 def _histogram(counting: Contributing, people: Mapping[str, Mapping[int, list[Row]]]) -> IntArray:
@@ -120,11 +135,11 @@ def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[obje
     numbers = _group_numbers(counting)
     people: dict[str, dict[tuple[int, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
     for place, row in enumerate(looked_up_rows(rows, question)):
-        unit = f"row {place}" if counting.unit == ROW else read_value(row[counting.unit], "VARCHAR")
+        unit = f"row {place}" if counting.unit == ROW else _unit_text(row, counting)
         if unit is None or (question.where is not None and not holds(question.where, row)):
             continue
         fixed = (row[column] for column in question.by if column not in counting.label_columns)
-        number = numbers.get(tuple(_group_value(value, groups, k) for k, value in enumerate(fixed)))
+        number = numbers.get(tuple(group_value(value, groups, k) for k, value in enumerate(fixed)))
         labels = tuple(map(_plain_value, (row[column] for column in counting.label_columns), counting.kinds))
         if number is None or any(value is None or value is _NO_GROUP or _is_too_large(value) for value in labels):
             continue
@@ -139,10 +154,14 @@ def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[obje
             return (bounding_hash(":".join([unit, *map(str, hashed_values)]), counting.key), *group)
 
         for group in sorted(rows_by_group, key=place_of)[: counting.max_groups]:
-            best = max(rows_by_group[group], key=lambda row: [holds(condition, row) for condition in going_round])
             so_far = counts.setdefault(group, [0] * len(question.aggregates))
-            for j, counted in enumerate(_counts_of_row(counting, best)):
-                so_far[j] += counted
+            if counting.max_rows is None:
+                best = max(rows_by_group[group], key=lambda row: [holds(condition, row) for condition in going_round])
+                rows_of_counts = np.asarray(_counts_of_row(counting, best), np.int64)
+            else:
+                rows_of_counts = _capped_rows(counting, rows_by_group[group])
+            for j, rows_of_count in enumerate(rows_of_counts.tolist()):
+                so_far[j] += rows_of_count
     return {group: rows_by_group for group, rows_by_group in counts.items() if all(map(_is_publishable, group))}
 
 
@@ -207,7 +226,7 @@ def _group_numbers(counting: Counting) -> dict[tuple[object, ...], int]:
     }
 
 
-def _group_value(value: Value, groups: Groups, column: int) -> object:
+def group_value(value: Value, groups: Groups, column: int) -> object:
     """Return a value as a group declares it; undeclared values become the rest where the column has one."""
     kind, declared = groups.kinds[column], groups.values[column]
     group = _banded_value(value, groups, column) if kind == BAND else _plain_value(value, kind)

@@ -16,7 +16,7 @@ from .base import Counting, Source
 from .duckdb.files import CountedFiles, FilesTogether, open_counted_files
 from .postgres.source import open_database
 from .spark.session import AnySparkSession, is_spark_session
-from .spark.source import open_session, open_spark
+from .spark.source import CountedSpark, open_session, open_spark, read_together
 
 __all__ = ["Counting", "Data", "Source", "columns_of", "open_source"]
 
@@ -63,28 +63,41 @@ def open_source(data: object, dataset: str | None = None, encoding: str | None =
 
 
 def open_tables(places: Mapping[str, tuple[str, str | None]]) -> Source:
-    """Open tables of the same people, which questions may join: files, one database, or one session of Spark.
+    """Open tables of the same people, which questions may join: files, one database, or one cluster of Spark.
 
     ``places`` are the address and the encoding of each table, by its name; the data set is called as the first.
     """
     if len({place for place, _ in places.values()}) == 1:
         return open_source(next(iter(places.values()))[0])
     opened: dict[str, Source] = {}
-    sources: dict[str, CountedFiles] = {}
+    files: dict[str, CountedFiles] = {}
+    on_spark: dict[str, CountedSpark] = {}
     for name, (place, encoding) in places.items():
         source = opened.setdefault(place, open_source(place, encoding=encoding)).call_table(name)
-        if not isinstance(source, CountedFiles):
-            raise InvalidInput(
-                "the tables of a question are in different databases.",
-                "Join files with files, and tables of one database with each other.",
-                argument="data",
-            )
-        sources[name] = source
-    return FilesTogether(next(iter(sources.values())).dataset, sources)
+        if isinstance(source, CountedFiles):
+            files[name] = source
+        elif isinstance(source, CountedSpark):
+            on_spark[name] = source
+    dataset = next(iter(opened.values())).dataset
+    if len(on_spark) == len(places):
+        return read_together(on_spark, dataset)
+    if len(files) < len(places):
+        raise InvalidInput(
+            "the tables of a question are in different databases.",
+            "Join files with files, and tables of one database or cluster with each other.",
+            argument="data",
+        )
+    return FilesTogether(dataset, files)
 
 
 def open_tables_in_memory(tables: Mapping[str, object], dataset: str) -> Source:
-    """Open tables in memory of the same people, by name, as one data set."""
+    """Open tables of the same people that are not in files, by name, as one data set.
+
+    Each is a table in memory, or each is the same session of Spark, whose catalogue has them under these names.
+    """
+    first = next(iter(tables.values()))
+    if is_spark_session(first) and all(data is first for data in tables.values()):
+        return open_session(first, dataset)
     sources = {}
     for name, data in tables.items():
         table = table_in_memory(data)

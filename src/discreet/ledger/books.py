@@ -16,15 +16,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..databases.failures import StoreUnavailable
 from ..errors import DiscreetError, InvalidInput, UnreadableFile
-from .budget import NOTHING, Cost, LedgerTerms, Tally, read_name
+from .accounts import Accounts, Charge
+from .budget import Cost, read_name
 from .chain import Event, digest_of, next_event, read_chain
-from .entries import Reservation
+from .entries import LedgerReport, Reservation
 from .provenance import UNKNOWN, Provenance, read_reason
-from .stores.base import StoreSession
+from .stores.base import Store, StoreSession
+from .terms import LedgerTerms
 
 #: Version of new ledgers, in their first event. Version 2 added openings, version 3 checkpoints, version 4 provenance.
 VERSION = 4
+
+#: Version of new ledgers with accounts by period or the filter "either", which programs of version 4 do not know.
+EXTENDED_VERSION = 5
 
 #: Number of events from one checkpoint to the next; the numbers of checkpoints are its multiples.
 STRIDE = 64
@@ -42,8 +48,8 @@ class Books:
     start
         The number of the first event that was read: 1, or that of a checkpoint. Reservations before it are known only
         by later events about them.
-    tally
-        The sum of what all events of the ledger spend.
+    accounts
+        The sums of what all events of the ledger spend, by period where it has periods.
     answered
         The number of answered questions in the whole ledger.
     """
@@ -53,7 +59,7 @@ class Books:
         self.events, self.problems = read_chain(session.rows(start), start)
         self.first: Event | None = None
         self.terms: LedgerTerms | None = None
-        self.tally = Tally()
+        self.accounts = Accounts()
         self.answered = 0
         self.version = 1
         self.reserved: dict[int, Reservation] = {}
@@ -90,10 +96,6 @@ class Books:
         place = last if since is None else min(since, last)
         return cls(session, max((place - 1) // STRIDE * STRIDE, 1))
 
-    @property
-    def total(self) -> Cost:
-        return self.tally.total
-
     # -------------------------------------------------------------------------------------------- adding up
 
     def _begin(self, event: Event, session: StoreSession) -> None:
@@ -105,6 +107,8 @@ class Books:
             raise InvalidInput("the secret key is not the one the ledger was opened with.")
         self.version = read_version(event.content)
         self.terms = LedgerTerms.from_json(event.content, secret)
+        if self.terms.is_extended and self.version < EXTENDED_VERSION:
+            raise InvalidInput(f"a ledger of version {self.version} has no periods, and no filter either.")
         self.first = event
 
     def _resume(self, checkpoint: Event, session: StoreSession) -> None:
@@ -114,7 +118,7 @@ class Books:
         if checkpoint.kind != "checkpoint" or problems or not first or first[0].hash != content["first"]:
             raise InvalidInput("it is not a checkpoint that names the first event of this ledger.")
         self._begin(first[0], session)
-        self.tally = Tally.from_json(content["spent"])
+        self.accounts = Accounts.from_json(content["spent"])
         self.answered = int(content["answered"])
 
     def _enter(self, event: Event) -> None:
@@ -126,12 +130,13 @@ class Books:
         if event.kind == "reserve" and self.terms is not None:
             cost, key = Cost.from_json(content["cost"]), read_name(content["key"], "key")
             self.provenance_of(event)
-            tally = self.tally.plus(self.terms.add(NOTHING, cost))
-            if not self.terms.allow(tally.total):
+            periods = self._periods(content)
+            accounts = self.accounts.plus(self.terms.charge(cost), periods)
+            if not all(self.terms.allow(spent) for _, spent in accounts.charged(periods)):
                 raise InvalidInput("it costs more than was left.")
-            self.tally = tally
+            self.accounts = accounts
             self.reserved[event.number] = Reservation(
-                self.terms.ledger, event.number, key, cost, event.hash, event.time
+                self.terms.ledger, event.number, key, cost, event.hash, event.time, periods
             )
         elif event.kind == "opened" and self.version > 1:
             self.refuse_used(content["reservation"], "opened")
@@ -139,8 +144,8 @@ class Books:
         elif event.kind == "release" and self.version > 1 and self.terms is not None:
             read_reason(content["because"], RETURNED)
             self.refuse_used(content["reservation"], "given back")
-            cost = self._returned_cost(content)
-            self.tally = self.tally.minus(self.terms.add(NOTHING, cost))
+            charge = self._returned_charge(content)
+            self.accounts = self.accounts.minus(self.terms.charge(charge.cost), charge.periods)
             self.given_back[content["reservation"]] = event
         elif event.kind == "commit":
             self._refuse_answer(content)
@@ -171,15 +176,25 @@ class Books:
         if number in self.opened:
             raise InvalidInput(f"reservation {number} was opened, so it cannot be {verb}.")
 
-    def _returned_cost(self, content: Mapping[str, Any]) -> Cost:
-        """Return the cost that a release gives back: from version 3 on it states the cost, which must match."""
+    def _periods(self, content: Mapping[str, object]) -> tuple[str, ...] | None:
+        """Return the periods that an event names, or None for all; refuse another spelling than a ledger's."""
+        if "periods" not in content:
+            return None
+        assert self.terms is not None
+        periods = self.terms.read_periods(content["periods"])
+        if list(periods or ()) != content["periods"]:
+            raise InvalidInput("it does not name its periods in their order, each once.")
+        return periods
+
+    def _returned_charge(self, content: Mapping[str, Any]) -> Charge:
+        """Return the charge that a release gives back: from version 3 on it states the charge, which must match."""
         reservation = self.reserved.get(content["reservation"])
         if reservation is not None and not _has_checkpoints(self.version):
-            return reservation.cost
-        cost = Cost.from_json(content["cost"])
-        if reservation is not None and cost != reservation.cost:
+            return Charge(reservation.cost)
+        charge = Charge(Cost.from_json(content["cost"]), self._periods(content))
+        if reservation is not None and charge != (reservation.cost, reservation.periods):
             raise InvalidInput(f"it gives back another cost than reservation {reservation.number} has.")
-        return cost
+        return charge
 
     def _refuse_answer(self, content: Mapping[str, Any]) -> None:
         """Refuse a commit that is not the only answer to an opened reservation."""
@@ -209,7 +224,7 @@ class Books:
     def _state(self, earlier: Sequence[str]) -> dict[str, Any]:
         """Return the content of a checkpoint after these events."""
         assert self.first is not None
-        spent = self.tally.to_json()
+        spent = self.accounts.to_json()
         return {"first": self.first.hash, "spent": spent, "answered": self.answered, "earlier": list(earlier)}
 
     def _compare(self, checkpoint: Event) -> None:
@@ -360,9 +375,9 @@ def _wrong_list(why: str) -> UnreadableFile:
 def read_version(content: Mapping[str, object]) -> int:
     """Read the version of a ledger from its first event."""
     version = content.get("version", 1)
-    if type(version) is not int or not 1 <= version <= VERSION:
+    if type(version) is not int or not 1 <= version <= EXTENDED_VERSION:
         raise UnreadableFile(
-            f"the ledger is of version {version!r}; this program reads 1 to {VERSION}.", "Upgrade discreet."
+            f"the ledger is of version {version!r}; this program reads 1 to {EXTENDED_VERSION}.", "Upgrade discreet."
         )
     return version
 
@@ -370,3 +385,28 @@ def read_version(content: Mapping[str, object]) -> int:
 def has_provenance(version: int) -> bool:
     """Return whether ledgers of a version record who asked a question, and why."""
     return version >= 4
+
+
+def verify_store(store: Store, heads: Sequence[str] = ()) -> LedgerReport:
+    """Check a store in any state, even a damaged one; see :meth:`~discreet.ledger.ledger.Ledger.verify`."""
+    try:
+        problems = store.damage()
+        with store.reading() as session:
+            books = Books(session)
+            problems += [*books.problems, *books.lost_contents(session)]
+    except StoreUnavailable:
+        raise
+    except DiscreetError as problem:
+        return LedgerReport((str(problem),), 0, "", None, None, (), store.name, tuple(heads))
+    hashes = {event.hash for event in books.events}
+    problems += [
+        f"the published head {head[:16]} is not in it: an older copy was restored, or this is another ledger."
+        for head in heads
+        if head not in hashes
+    ]
+    head = books.events[-1].hash if books.events else ""
+    if books.terms is None:
+        return LedgerReport(tuple(problems), len(books.events), head, None, None, (), store.name, tuple(heads))
+    spent, left = (compute(books.terms.rule) for compute in (books.accounts.spent, books.accounts.left))
+    orphans = books.orphans()
+    return LedgerReport(tuple(problems), len(books.events), head, spent, left, orphans, store.name, tuple(heads))

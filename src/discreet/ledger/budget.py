@@ -1,12 +1,4 @@
-"""Budgets, the costs of releases, and their composition.
-
-Questions may depend on earlier answers, so costs add up by a privacy filter:
-
-- "sum": epsilons and deltas add up. Valid when each question, its epsilon and its delta are chosen adaptively
-  (Rogers, Roth, Ullman, Vadhan 2016, Privacy odometers and filters).
-- "zcdp": the rho of zero-concentrated privacy adds up to at most the largest rho that implies the budget. Valid when
-  each rho is chosen adaptively (Feldman, Zrnic 2021, Individual privacy accounting via a Renyi filter; Whitehouse,
-  Ramdas, Rogers, Wu 2023, Fully-adaptive composition in differential privacy).
+"""The costs of releases, their exact sums, and the conversions between epsilon, delta and rho.
 
 All sums are exact. Irrational numbers are rounded on the private side: costs up, budgets down.
 """
@@ -15,23 +7,14 @@ from __future__ import annotations
 
 import math
 import re
-import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any
 
-from ..errors import InvalidInput, InWords, named
+from ..errors import InvalidInput, InWords
 from ..exact.rationals import as_fraction, log_bounds, read_integer, show_integer
 from ..privacy.bounds import pure_rho
-from ..privacy.relations import RELATIONS
 from ..report import Json
-from ..wording import find_name
-
-FILTERS = ("sum", "zcdp")
-
-#: Maximum epsilon of a budget; more would protect nobody.
-MAX_BUDGET_EPSILON = 10_000
 
 #: Significant digits to which irrational numbers are rounded.
 _DIGITS = 15
@@ -268,17 +251,19 @@ NOTHING = Cost(Fraction(0), Fraction(0), Fraction(0))
 
 @dataclass(frozen=True)
 class Tally:
-    """A sum of costs, from which a cost can be subtracted exactly.
+    """A sum of costs, as the filter of a ledger counts them; a part of it can be subtracted exactly.
 
     Attributes
     ----------
     epsilon, delta, rho
-        The sums; rho is summed over the costs that have one.
+        The sums; rho is summed over the costs that have one, and epsilon over those that the filter counts by it.
     without_rho
         The number of costs without a rho. If it is positive, the total has no rho.
+    without_epsilon
+        The number of costs that the filter counts by their rho alone.
 
-    >>> spent = Tally().plus(Cost(Fraction(1, 2))).plus(Cost(Fraction(1, 3), rho=Fraction(1, 18)))
-    >>> spent.total.epsilon, spent.total.rho, spent.minus(Cost(Fraction(1, 2))).total.rho
+    >>> spent = Tally(Fraction(1, 2), without_rho=1) + Tally(Fraction(1, 3), rho=Fraction(1, 18))
+    >>> spent.total.epsilon, spent.total.rho, (spent - Tally(Fraction(1, 2), without_rho=1)).total.rho
     (Fraction(5, 6), None, Fraction(1, 18))
     """
 
@@ -286,190 +271,35 @@ class Tally:
     delta: Fraction = Fraction(0)
     rho: Fraction = Fraction(0)
     without_rho: int = 0
+    without_epsilon: int = 0
 
     @property
     def total(self) -> Cost:
         return Cost(self.epsilon, self.delta, None if self.without_rho else self.rho)
 
-    def plus(self, cost: Cost, sign: int = 1) -> Tally:
-        rho = self.rho + sign * (cost.rho or 0)
-        without_rho = self.without_rho + sign * (cost.rho is None)
-        return Tally(self.epsilon + sign * cost.epsilon, self.delta + sign * cost.delta, rho, without_rho)
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
-    def minus(self, cost: Cost) -> Tally:
-        """Subtract one of the costs; refuse a difference below zero, which shows that it was never added."""
-        rest = self.plus(cost, -1)
-        if min(rest.epsilon, rest.delta, rest.rho) < 0 or rest.without_rho < 0:
+    def __sub__(self, part: Tally) -> Tally:
+        """Subtract a part of the sum; refuse a difference below zero, which shows that it was never added."""
+        differences = [getattr(self, one.name) - getattr(part, one.name) for one in fields(self)]
+        if min(differences) < 0:
             raise InvalidInput("more would be given back than was spent.")
-        return rest
+        return Tally(*differences)
 
     def to_json(self) -> dict[str, Json]:
         """Return exact JSON values."""
-        sums = {what: exact_text(getattr(self, what)) for what in ("epsilon", "delta", "rho")}
-        return {**sums, "without_rho": self.without_rho}
+        sums: dict[str, Json] = {what: exact_text(getattr(self, what)) for what in ("epsilon", "delta", "rho")}
+        counted = {"without_epsilon": self.without_epsilon} if self.without_epsilon else {}
+        return {**sums, "without_rho": self.without_rho, **counted}
 
     @classmethod
     def from_json(cls, content: Mapping[str, object]) -> Tally:
-        number = content["without_rho"]
-        if type(number) is not int or number < 0:
+        numbers = [content["without_rho"], content.get("without_epsilon", 0)]
+        if not all(type(number) is int and number >= 0 for number in numbers):
             raise InvalidInput("a number of costs is a whole number, at least 0.")
-        return cls(read_exact(content["epsilon"]), read_exact(content["delta"]), read_exact(content["rho"]), number)
-
-
-# ------------------------------------------------------------------------------------------------ terms
-
-
-@dataclass(frozen=True)
-class LedgerTerms:
-    """The permanent terms of a ledger: its data set, its guarantee and its budget.
-
-    Attributes
-    ----------
-    dataset, unit, relation
-        The data set, the privacy unit ("row" or a column), and the neighbour relation.
-    epsilon, delta, filter
-        The budget, and the rule by which costs add up.
-    ledger
-        A random name, the same in every bundle.
-    key
-        The secret key of the hash that chooses which of a person's groups count. Never shown or exported.
-    rho, order
-        With the filter "zcdp": the budget as rho, and the order alpha of Renyi divergence that proves it.
-    """
-
-    dataset: str
-    unit: str
-    relation: str
-    epsilon: Fraction
-    delta: Fraction
-    filter: str
-    ledger: str
-    key: bytes = field(repr=False)
-    rho: Fraction | None = None
-    order: Fraction | None = None
-
-    def __post_init__(self) -> None:
-        for what in ("dataset", "unit", "ledger"):
-            read_name(getattr(self, what), what)
-        for what, allowed in (("relation", RELATIONS), ("filter", FILTERS)):
-            if getattr(self, what) not in allowed:
-                raise InvalidInput.must_be(what, f"one of {', '.join(allowed)}", getattr(self, what))
-        if not 0 < self.epsilon <= MAX_BUDGET_EPSILON:
-            raise InvalidInput.must_be(
-                "epsilon", f"above 0 and at most {MAX_BUDGET_EPSILON} for a budget", InWords(self.epsilon)
-            )
-        if not 0 <= self.delta < 1:
-            raise InvalidInput.must_be("delta", "a probability, at least 0 and below 1", InWords(self.delta))
-        if self.filter == "zcdp" and not self.delta:
-            raise InvalidInput(
-                "the filter zcdp needs a delta above 0, such as 1e-6.",
-                "With delta = 0 use the filter sum.",
-                argument="delta",
-            )
-
-    @classmethod
-    def new(cls, dataset: str, unit: str, relation: str, epsilon: object, delta: object, filter: str) -> LedgerTerms:
-        """Return terms with a new random name and a new secret key."""
-        total, chance = (
-            as_fraction(epsilon, f"the {named('epsilon')} of the budget"),
-            as_fraction(delta, f"the {named('delta')} of the budget"),
-        )
-        relation, filter = (
-            find_name(relation, RELATIONS, "a relation", argument="relation"),
-            find_name(filter, FILTERS, "a filter", argument="filter"),
-        )
-        name, key = secrets.token_hex(16), secrets.token_bytes(32)
-        terms = cls(dataset, unit, relation, total, chance, filter, name, key)
-        if filter == "sum":
-            return terms
-        return cls(dataset, unit, relation, total, chance, filter, name, key, *largest_rho(total, chance))
-
-    def to_json(self) -> dict[str, Json]:
-        """Return JSON values: everything but the secret key."""
-        return {
-            "ledger": self.ledger,
-            "dataset": self.dataset,
-            "unit": self.unit,
-            "relation": self.relation,
-            "epsilon": exact_text(self.epsilon),
-            "delta": exact_text(self.delta),
-            "filter": self.filter,
-            "rho": None if self.rho is None else exact_text(self.rho),
-            "order": None if self.order is None else exact_text(self.order),
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any], key: bytes) -> LedgerTerms:
-        """Read terms that :meth:`to_json` wrote; refuse a rho that the budget does not imply."""
-        rho, order = (None if content[what] is None else read_exact(content[what]) for what in ("rho", "order"))
-        names = content["dataset"], content["unit"], content["relation"]
-        budget = read_exact(content["epsilon"]), read_exact(content["delta"])
-        terms = cls(*names, *budget, content["filter"], content["ledger"], key, rho, order)
-        if (terms.filter == "zcdp") != (rho is not None) or (rho is None) != (order is None):
-            raise InvalidInput("a budget has a rho if and only if rho is what adds up.")
-        if rho is not None and order is not None and not (order > 1 and rho <= rho_within(*budget, order)):
-            raise InvalidInput("the budget as rho does not follow from epsilon and delta.")
-        return terms
-
-    @property
-    def budget(self) -> Cost:
-        """The total budget; its rho is None where epsilons add up."""
-        return Cost(self.epsilon, self.delta, self.rho)
-
-    def add(self, total: Cost, cost: Cost) -> Cost:
-        """Add a cost to a total; under the filter zcdp, refuse a cost without a rho."""
-        if self.filter == "sum":
-            return total + cost
-        rho = cost.concentrated()
-        if rho is None:
-            raise InvalidInput(
-                "this ledger adds up zero-concentrated privacy (filter zcdp), and the cost has a delta and no rho.",
-                "Use noise with a pure epsilon, or the discrete Gaussian.",
-            )
-        return total + Cost(cost.epsilon, cost.delta, rho)
-
-    def allow(self, total: Cost) -> bool:
-        """Return whether the budget pays for a total."""
-        if self.filter == "zcdp":
-            return self.rho is not None and total.rho is not None and total.rho <= self.rho
-        return total.epsilon <= self.epsilon and total.delta <= self.delta
-
-    def spent(self, total: Cost) -> Cost:
-        """Return a total for people: under the filter zcdp, its epsilon is what rho implies at the budget's delta."""
-        if self.filter == "sum" or total.rho is None:
-            return total
-        return Cost(epsilon_of(total.rho, self.delta), self.delta if total.rho else Fraction(0), total.rho)
-
-    def left(self, total: Cost) -> Cost:
-        """Return the maximum cost of one more release: under zcdp, the largest pure epsilon that rho pays for."""
-        if self.rho is None or total.rho is None:
-            return Cost(self.epsilon - total.epsilon, self.delta - total.delta)
-        return Cost(pure_epsilon(self.rho - total.rho), Fraction(0), self.rho - total.rho)
-
-    def missing(self, total: Cost, cost: Cost) -> Cost:
-        """Return the part of a cost that the remaining budget does not pay for."""
-        left = self.left(total)
-        if left.rho is not None:
-            return Cost(Fraction(0), Fraction(0), max((cost.concentrated() or Fraction(0)) - left.rho, Fraction(0)))
-        return Cost(max(cost.epsilon - left.epsilon, Fraction(0)), max(cost.delta - left.delta, Fraction(0)))
-
-    def refusal(self, total: Cost, cost: Cost) -> str:
-        """Put in words what was asked for and what is left, for each measure that does not suffice."""
-        left = self.left(total)
-        if self.rho is not None and left.rho is not None:
-            rho = cost.concentrated() or Fraction(0)
-            room = f" (a pure epsilon of {short(left.epsilon, up=False)})"
-            return _account("rho", self.rho, rho, left.rho) + room
-        lines = (
-            ("epsilon", self.epsilon, cost.epsilon, left.epsilon),
-            ("delta", self.delta, cost.delta, left.delta),
-        )
-        return "; ".join(_account(*line) for line in lines if line[2] > line[3])
-
-
-def _account(what: str, budget: Fraction, cost: Fraction, left: Fraction) -> str:
-    rest = f"{short(left, up=False)} of {short(budget, up=False)} is left"
-    return f"you asked for {what} {short(cost, up=True)}, and {rest}"
+        sums = [read_exact(content[what]) for what in ("epsilon", "delta", "rho")]
+        return cls(*sums, *numbers)  # type: ignore[arg-type]  # the numbers were checked
 
 
 def read_name(text: object, what: str) -> str:

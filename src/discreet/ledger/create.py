@@ -21,6 +21,8 @@ def create_ledger(
     epsilon: object,
     delta: object = 0,
     filter: str = "sum",
+    per: str | None = None,
+    own_delta: object = 0,
 ) -> Ledger:
     """Make the ledger of some data.
 
@@ -34,7 +36,7 @@ def create_ledger(
         "row", or the column that identifies a person.
     dataset
         The name of the data set, if several files share its people; by default the data's.
-    relation, epsilon, delta, filter
+    relation, epsilon, delta, filter, per, own_delta
         As for ``Ledger.create``.
     """
     address = read_address(data)
@@ -47,6 +49,8 @@ def create_ledger(
         epsilon=epsilon,
         delta=delta,
         filter=filter,
+        per=per,
+        own_delta=own_delta,
     )
 
 

@@ -15,7 +15,7 @@ from .provenance import UNKNOWN, Provenance
 
 @dataclass(frozen=True)
 class Reservation:
-    """A reserved cost, and the event that records it."""
+    """A reserved cost, the event that records it, and the periods whose rows are read (None: all)."""
 
     ledger: str
     number: int
@@ -23,6 +23,7 @@ class Reservation:
     cost: Cost
     head: str
     time: str
+    periods: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ cost; it is *opened* before the first row can be read, and *committed* with its 
 reservation that was opened and not committed stays spent: its noise may have been seen. One that was not opened can be
 given back (:meth:`Ledger.release`), after which it can never open.
 
-How costs add up, and why that is valid for questions that depend on earlier answers, is in :mod:`.budget`.
+How costs add up, and why that is valid for questions that depend on earlier answers, is in :mod:`.filters`. A ledger
+by period has an account for each period (:mod:`.accounts`).
 
 The hash chain reveals alterations to anyone with the file, and a restored old copy to anyone with a bundle that was
 published since: its head is then unknown. The chain is not a signature: someone who can write the file, while no bundle
@@ -18,19 +19,17 @@ Paying, opening, committing, giving back and looking up an answer read the end o
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..databases.failures import StoreUnavailable
-from ..errors import BudgetExceeded, DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, arg
+from ..errors import BudgetExceeded, InvalidInput, InWords, UnreadableFile, WrongType, arg
 from ..strict_json import read_json
-from .books import RETURNED, VERSION, Books, has_provenance
-from .budget import Cost, LedgerTerms, decimal_text, lifetime_budget, read_name
+from .accounts import Charge
+from .books import EXTENDED_VERSION, RETURNED, VERSION, Books, has_provenance, verify_store
+from .budget import Cost, read_name
 from .chain import Event, canonical_json, digest_of, next_event
 from .copy import close_and_copy
 from .entries import LedgerEntry, LedgerReport, RecordedAnswer, Reservation
@@ -38,8 +37,10 @@ from .provenance import Provenance, read_reason
 from .statement import LedgerStatement, release_line
 from .stores.base import Store, StoreSession
 from .stores.open import create_store, open_store
+from .terms import LedgerTerms, init_line, proposal
 
 __all__ = [
+    "Charge",
     "Cost",
     "LedgerEntry",
     "Event",
@@ -87,11 +88,30 @@ class Ledger:
         epsilon: object,
         delta: object = 0,
         filter: str = "sum",
+        per: str | None = None,
+        own_delta: object = 0,
     ) -> Ledger:
-        """Make a new ledger; refuse an existing file."""
-        terms = LedgerTerms.new(dataset, unit, relation, epsilon, delta, filter)
+        """Make a new ledger; refuse an existing file.
+
+        Parameters
+        ----------
+        path
+            The file to make, or an address.
+        dataset, unit, relation
+            The data set, the privacy unit ("row" or a column), and the neighbour relation.
+        epsilon, delta
+            The budget; with ``per``, that of each period.
+        filter
+            How costs add up: "sum" (epsilons, deltas), "zcdp" (rho), or "either" (what the two sums allow together).
+        per
+            The granularity of the periods that have an account each: "day", "week", "month", "quarter" or "year".
+        own_delta
+            With the filter "either": the part of delta for releases with a delta of their own, such as discovery.
+        """
+        terms = LedgerTerms.new(dataset, unit, relation, epsilon, delta, filter, per=per, own_delta=own_delta)
+        version = EXTENDED_VERSION if terms.is_extended else VERSION
         # the digest binds the secret key to the chain without revealing it
-        content = {**terms.to_json(), "version": VERSION, "key_sha256": digest_of(terms.key)}
+        content = {**terms.to_json(), "version": version, "key_sha256": digest_of(terms.key)}
         first = next_event([], "init", _now(), content)
         return cls(create_store(path, first.row, terms.key))
 
@@ -100,12 +120,12 @@ class Ledger:
         """Open a ledger that exists.
 
         ``hint`` holds known options of ``discreet ledger init`` (data, dataset, unit, relation, epsilon, delta,
-        filter), and the ``cost`` of the release that needs a ledger: for the error of a missing ledger, which shows the
-        command to type.
+        filter, per), and the ``cost`` of the release that needs a ledger: for the error of a missing ledger, which
+        shows the command to type.
         """
         store = open_store(path)
         if not store.exists():
-            raise UnreadableFile(f"there is no ledger {path}.", _proposal(path, hint or {}))
+            raise UnreadableFile(f"there is no ledger {path}.", proposal(path, hint or {}))
         return cls(store)
 
     @property
@@ -130,9 +150,17 @@ class Ledger:
     def __repr__(self) -> str:
         return f"<Ledger {self.name} of {self._terms.dataset!r}, unit {self._terms.unit!r}>"
 
-    def check_terms(self, dataset: str, unit: str, relation: str) -> None:
-        """Refuse a question about another data set, unit or neighbour relation than the ledger has."""
+    def check_terms(self, dataset: str, unit: str, relation: str, per: str | None = None) -> None:
+        """Refuse a question about another data set, unit, granularity or neighbour relation than the ledger has."""
         terms = self._terms
+        if per != terms.per:
+            raise InvalidInput(
+                f"{self.name} is a ledger {_per_in_words(terms.per)}, and the question is {_per_in_words(per)}.",
+                f"The two never mix: use a ledger of the same kind, or make one with {arg('per', per)}."
+                if per is not None
+                else "The two never mix: use a ledger of the same kind.",
+                argument="ledger",
+            )
         if dataset != terms.dataset:
             raise InvalidInput(
                 f"the ledger {self.name} is for the data set {terms.dataset!r}, and the question is about {dataset!r}.",
@@ -148,34 +176,57 @@ class Ledger:
 
     # -------------------------------------------------------------------------------------------- the budget
 
-    def spent(self) -> Cost:
+    def spent(self, period: str | None = None) -> Cost:
         """Return what is spent, including reservations without an answer.
 
-        With the filter "zcdp" rho adds up, and epsilon is what rho implies at the budget's delta, rounded up.
+        Where rho adds up, epsilon is what rho implies at the budget's delta, rounded up. In a ledger by period it is
+        what is spent of this period; without one, of the period with the highest sums.
         """
-        return self._terms.spent(self._read().total)
+        return self._read().accounts.spent(self._terms.rule, self._only(period))
 
-    def left(self) -> Cost:
+    def left(self, period: str | None = None) -> Cost:
         """Return the maximum cost of one more release.
 
-        With the filter "zcdp" it has the remaining rho, and the largest pure epsilon that rho pays for, rounded down.
+        Where rho adds up, it has the remaining rho, and the largest pure epsilon that rho pays for, rounded down. In a
+        ledger by period it is the maximum for this period; without one, for a release that reads all periods.
         """
-        return self._terms.left(self._read().total)
+        return self._read().accounts.left(self._terms.rule, self._only(period))
 
-    def quote(self, cost: Cost) -> tuple[Cost, Cost | None]:
-        """Return what would be left after reserving this cost, and None; or what is left, and what is missing."""
-        return self.quote_each([cost])[0]
+    def _only(self, period: str | None) -> tuple[str, ...] | None:
+        return None if period is None else self._terms.read_periods([period])
 
-    def quote_each(self, costs: Sequence[Cost]) -> list[tuple[Cost, Cost | None]]:
+    def quote(self, cost: Cost, periods: Sequence[str] | None = None) -> tuple[Cost, Cost | None]:
+        """Return what would be left after reserving this cost, and None; or what is left, and what is missing.
+
+        ``periods`` are those whose rows the release reads, in a ledger by period; None is all periods.
+        """
+        return self.quote_each([Charge(cost, self._terms.read_periods(periods))])[0]
+
+    def quote_each(self, charges: Sequence[Charge | Cost]) -> list[tuple[Cost, Cost | None]]:
         """Return the answer of :meth:`quote` for each of these costs, after those before it that can be paid."""
-        terms, total = self._terms, self._read().total
+        rule, accounts = self._terms.rule, self._read().accounts
         quotes: list[tuple[Cost, Cost | None]] = []
-        for cost in (one.recordable() for one in costs):
-            paid = terms.add(total, cost)
-            missing = None if terms.allow(paid) else terms.missing(total, cost)
-            total = paid if missing is None else total
-            quotes.append((terms.left(total), missing))
+        for one in charges:
+            cost, periods = one if isinstance(one, Charge) else Charge(one)
+            after = accounts.plus(rule.charge(cost.recordable()), periods)
+            missing = after.missing(rule, periods)
+            accounts = after if missing is None else accounts
+            quotes.append((accounts.left(rule, periods), missing))
         return quotes
+
+    def quote_by_period(self, charges: Sequence[Charge]) -> dict[str | None, tuple[Cost, Cost | None]]:
+        """Return, for each period, what is left now and what the budget lacks for all of these together.
+
+        None stands for every period that neither these nor the ledger name; without periods it is the only key.
+        """
+        rule, now = self._terms.rule, self._read().accounts
+        after = now
+        for cost, periods in charges:
+            after = after.plus(rule.charge(cost.recordable()), periods)
+        return {
+            name: (rule.left(now.of(name)), None if rule.allow(spent) else rule.missing(spent))
+            for name, spent in after.charged(None)
+        }
 
     def check_reason(self, because: object) -> str | None:
         """Read the reason for a question; None stays None, and a ledger that keeps no reasons refuses one."""
@@ -192,13 +243,15 @@ class Ledger:
 
     def reserve(
         self, key: str, request: Mapping[str, object], cost: Cost, *,
-        because: str | None = None, bundle: str | Path | None = None,
+        periods: Sequence[str] | None = None, because: str | None = None, bundle: str | Path | None = None,
     ) -> Reservation | RecordedAnswer:  # fmt: skip
         """Spend the cost of a question, before anything is read or drawn.
 
         If the same key has been committed, return the recorded answer and spend nothing. The cost is recorded exactly,
-        or rounded up where its fractions are very long. The entry names the database role or the system user, the
-        reason ``because`` and the folder of the ``bundle``; none of them is ever published.
+        or rounded up where its fractions are very long. In a ledger by period it is charged to each of the ``periods``
+        that the question reads, or to all periods (None), and spent only if each of them can pay. The entry names the
+        database role or the system user, the reason ``because`` and the folder of the ``bundle``; none of them is ever
+        published.
 
         Raises
         ------
@@ -208,6 +261,8 @@ class Ledger:
         read_name(key, "key")
         request_text = canonical_json(dict(request), floats=True).encode()
         cost, reason = cost.recordable(), self.check_reason(because)
+        names = self._terms.read_periods(periods)
+        charge = self._terms.charge(cost)
 
         def step(session: StoreSession) -> Reservation | RecordedAnswer:
             books = self._sound(session)
@@ -216,16 +271,20 @@ class Ledger:
                 return recorded
             books.refuse_closed(self.name)
             books.refuse_lost_answers(session)
-            if not self._terms.allow(self._terms.add(books.total, cost)):
-                raise BudgetExceeded(
-                    f"not enough budget in {self.name}: {self._terms.refusal(books.total, cost)}. Nothing was spent; a "
-                    "question that was answered before is free."
-                )
+            for period, spent in books.accounts.plus(charge, names).charged(names):
+                if not self._terms.allow(spent):
+                    raise BudgetExceeded(
+                        f"not enough budget in {self.name}{'' if period is None else f' for {period}'}: "
+                        f"{self._terms.rule.refusal(books.accounts.of(period), charge)}. Nothing was spent; a "
+                        "question that was answered before is free."
+                    )
             content = {"key": key, "request": session.keep(request_text), "cost": cost.to_json()}
+            if names is not None:
+                content["periods"] = list(names)
             if has_provenance(books.version):
                 content["provenance"] = Provenance.of(session, reason, bundle).to_json()
             event = books.append(session, "reserve", content, _now())
-            return Reservation(self._terms.ledger, event.number, key, cost, event.hash, event.time)
+            return Reservation(self._terms.ledger, event.number, key, cost, event.hash, event.time, names)
 
         return self._store.write(step)
 
@@ -326,6 +385,8 @@ class Ledger:
             content = {"reservation": number, "because": reason}
             if books.version > 2:
                 content["cost"] = reservation.cost.to_json()
+            if reservation.periods is not None:
+                content["periods"] = list(reservation.periods)
             books.append(session, "release", content, _now())
             return reservation.cost
 
@@ -333,13 +394,13 @@ class Ledger:
 
     def answer(
         self, key: str, request: Mapping[str, object], cost: Cost, draw: Callable[[], bytes], *,
-        because: str | None = None, bundle: str | Path | None = None,
+        periods: Sequence[str] | None = None, because: str | None = None, bundle: str | Path | None = None,
     ) -> RecordedAnswer:  # fmt: skip
         """Return the recorded answer to a question, or a new one, reserved and opened before ``draw`` is called.
 
         ``fresh`` and ``paid`` of the result tell which.
         """
-        entry = self.reserve(key, request, cost, because=because, bundle=bundle)
+        entry = self.reserve(key, request, cost, periods=periods, because=because, bundle=bundle)
         if isinstance(entry, RecordedAnswer):
             return entry
         try:
@@ -393,10 +454,7 @@ class Ledger:
         with self._store.reading() as session:
             books = self._sound(session, 1)
             entries = tuple(self._entries(session, books))
-        terms = self._terms
-        return LedgerStatement(
-            self.name, terms, terms.spent(books.total), terms.left(books.total), entries, books.version
-        )
+        return LedgerStatement(self.name, self._terms, books.accounts, entries, books.version)
 
     def copy_to(self, address: str | Path) -> Ledger:
         """Move the ledger to another place, such as from a file to PostgreSQL, and close this one for good.
@@ -469,67 +527,8 @@ class Ledger:
         return content
 
 
-def verify_store(store: Store, heads: Sequence[str] = ()) -> LedgerReport:
-    """Check a store in any state, even a damaged one; see :meth:`Ledger.verify`."""
-    try:
-        problems = store.damage()
-        with store.reading() as session:
-            books = Books(session)
-            problems += [*books.problems, *books.lost_contents(session)]
-    except StoreUnavailable:
-        raise
-    except DiscreetError as problem:
-        return LedgerReport((str(problem),), 0, "", None, None, (), store.name, tuple(heads))
-    hashes = {event.hash for event in books.events}
-    problems += [
-        f"the published head {head[:16]} is not in it: an older copy was restored, or this is another ledger."
-        for head in heads
-        if head not in hashes
-    ]
-    head = books.events[-1].hash if books.events else ""
-    if books.terms is None:
-        return LedgerReport(tuple(problems), len(books.events), head, None, None, (), store.name, tuple(heads))
-    spent, left = books.terms.spent(books.total), books.terms.left(books.total)
-    orphans = books.orphans()
-    return LedgerReport(tuple(problems), len(books.events), head, spent, left, orphans, store.name, tuple(heads))
-
-
-def init_line(path: str | Path, hint: Mapping[str, object]) -> str:
-    """Return the command that makes a ledger, with the known options filled in.
-
-    The proposed budget pays for three releases of the known cost, as a round number.
-
-    >>> init_line("study.ledger", {"data": "my visits.csv", "unit": "person"})
-    "discreet ledger init study.ledger --data 'my visits.csv' --unit person --epsilon 1"
-    >>> init_line("study.ledger", {"dataset": "visits", "unit": "row", "cost": Cost("0.4", "1e-6")})
-    'discreet ledger init study.ledger --data visits --unit row --epsilon 2 --delta 3e-6'
-    """
-    options = {"data": hint.get("dataset", "NAME"), "unit": "COLUMN", "epsilon": 1}
-    if isinstance(cost := hint.get("cost"), Cost):
-        budget = {"epsilon": cost.epsilon, "delta": cost.delta}
-        options |= {what: lifetime_budget(one) for what, one in budget.items() if one}
-    options |= {option: value for option, value in hint.items() if value is not None}
-    defaults = {"relation": "add-remove", "delta": "0", "filter": "sum"}
-    words = ["discreet", "ledger", "init", str(path)]
-    for option in ("data", "unit", "epsilon", "delta", "relation", "filter"):
-        if option not in options:
-            continue
-        value = options[option]
-        text = decimal_text(value) if isinstance(value, Fraction) else str(value)
-        if text != defaults.get(option):
-            words += [f"--{option}", text]
-    return shlex.join(words)
-
-
-def _proposal(path: str | Path, hint: Mapping[str, object]) -> str:
-    """Return the advice for a missing ledger: the command that makes it, and the purpose of its budget."""
-    how = "Make one, with a budget for everything that will ever be released from the data:"
-    if isinstance(cost := hint.get("cost"), Cost):
-        how = (
-            f"This release costs epsilon {decimal_text(cost.epsilon)}; a budget is for all releases from the data and "
-            "cannot be changed, so make one with room for two more like it:"
-        )
-    return f"{how}\n  {init_line(path, hint)}"
+def _per_in_words(per: str | None) -> str:
+    return "without periods" if per is None else f"by {per}"
 
 
 def _now() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,10 +12,13 @@ from typing import Any
 from ..privacy.relations import RELATIONS
 from ..report import Bar, Code, Json, Part, Prose, Report, Result, Section, Terms, TextTable, stamped
 from ..unit import Unit
+from .accounts import Accounts
 from .books import VERSION
-from .budget import NOTHING, Cost, LedgerTerms, short
+from .budget import Cost, Tally, short
 from .chain import Event, time_text
 from .entries import LedgerEntry
+from .filters import EitherFilter
+from .terms import LedgerTerms
 
 #: Maximum characters of a question and of an edition; the rest is cut.
 _QUESTION_WIDTH, _EDITION_WIDTH = 70, 60
@@ -38,8 +41,8 @@ class LedgerStatement(Result):
         The address of the ledger.
     terms
         Its terms.
-    spent, left
-        What is spent, and the maximum cost of one more release.
+    accounts
+        What is spent, by period where the ledger has periods.
     entries
         Every reservation with the events about it.
     version
@@ -48,10 +51,19 @@ class LedgerStatement(Result):
 
     name: str
     terms: LedgerTerms
-    spent: Cost
-    left: Cost
+    accounts: Accounts
     entries: tuple[LedgerEntry, ...]
     version: int = VERSION
+
+    @property
+    def spent(self) -> Cost:
+        """What is spent; in a ledger by period, of the period with the highest sums."""
+        return self.accounts.spent(self.terms.rule)
+
+    @property
+    def left(self) -> Cost:
+        """The maximum cost of one more release; in a ledger by period, of one that reads all periods."""
+        return self.accounts.left(self.terms.rule)
 
     def to_json(self) -> dict[str, Json]:
         """Return everything but the secret key, with exact fractions."""
@@ -61,23 +73,25 @@ class LedgerStatement(Result):
             **self.terms.to_json(),
             "spent": self.spent.to_json(),
             "left": self.left.to_json(),
-            "entries": [_entry_as_json(entry) for entry in self.entries],
+            **self._pays_json(),
+            **self._periods_json(),
+            "entries": [_entry_as_json(entry, self.terms) for entry in self.entries],
             "orphans": [one.reservation.number for one in self.entries if not (one.committed or one.given_back)],
         }
         return stamped("ledger-statement", 2, content)
 
     def report(self) -> Report:
         """Report the budget, the entries, and the meaning of unanswered states."""
-        parts: list[Part] = [Terms(terms_in_words(self.terms)), self._budget()]
-        if self.terms.filter == "zcdp":
-            spent, delta = short(self.spent.epsilon, up=True), short(self.terms.delta, up=True)
+        rule = self.terms.rule
+        parts: list[Part] = [Terms(terms_in_words(self.terms))]
+        parts.append(self._budget() if self.terms.per is None else self._by_period(self.terms.per))
+        if self.terms.filter != "sum":
+            spent, delta = (short(value, up=True) for value in (self.spent.epsilon, self.spent.delta))
             left = short(self.left.epsilon, up=False)
-            parts.append(
-                Prose(
-                    f"So far epsilon is {spent} at delta {delta}. What is left pays for one release with a pure "
-                    f"epsilon of {left}."
-                )
-            )
+            sofar = f"So far epsilon is {spent} at delta {delta}."
+            parts.append(Prose(f"{sofar} What is left pays for one release with a pure epsilon of {left}."))
+        if isinstance(rule, EitherFilter) and self.terms.per is None:
+            parts.append(Prose(_payer_in_words(rule.pays(self.accounts.all))))
         return Report(
             f"The ledger {self.name}",
             kind=f"The budget of {self.terms.dataset}",
@@ -92,21 +106,58 @@ class LedgerStatement(Result):
         return self.describe()
 
     def _budget(self) -> TextTable:
+        rule, spent = self.terms.rule, self.accounts.all
         rows, bars = [], []
-        for what in currencies(self.terms):
-            total, used, rest = (_amount(cost, what) for cost in (self.terms, self.spent, self.left))
-            rows.append((what, short(total, up=False), short(used, up=True), short(rest, up=False)))
-            share = float(used / total)
+        for what in rule.measures():
+            total, used = rule.budget_of(what), _sum_of(spent, what)
+            rows.append((what, short(total, up=False), *_used_and_left(total, used)))
+            share = 1.0 if used is None else min(float(used / total), 1.0)
             bars.append(Bar(share, share, 1.0))
         return TextTable(("", "budget", "spent", "left"), tuple(rows), numbers=(1, 2, 3), bars=tuple(bars))
+
+    def _by_period(self, per: str) -> TextTable:
+        """Tabulate what is spent and left of each period that was named, and of every other one."""
+        rule = self.terms.rule
+        measures = rule.measures()
+        rows = []
+        for name in [*sorted(self.accounts.by_period), None]:
+            spent = self.accounts.of(name)
+            sums = [_used_and_left(rule.budget_of(what), _sum_of(spent, what)) for what in measures]
+            payer = [" or ".join(rule.pays(spent))] if isinstance(rule, EitherFilter) else []
+            rows.append((name or f"every other {per}", *(text for pair in sums for text in pair), *payer))
+        headings = [f"{what} {state}" for what in measures for state in ("spent", "left")]
+        pays = ["pays now"] if isinstance(rule, EitherFilter) else []
+        numbers = tuple(range(1, 1 + len(headings)))
+        return TextTable((per, *headings, *pays), tuple(rows), numbers=numbers, total=len(rows))
+
+    def _pays_json(self) -> dict[str, Json]:
+        """Return the sums that pay, with the filter either; in a ledger by period they stand with each period."""
+        rule = self.terms.rule
+        if not isinstance(rule, EitherFilter) or self.terms.per is not None:
+            return {}
+        return {"pays": list(rule.pays(self.accounts.all))}
+
+    def _periods_json(self) -> dict[str, Json]:
+        """Return what is spent and left of each period that was named, and of all others (null)."""
+        if self.terms.per is None:
+            return {}
+        rule, rows = self.terms.rule, list[Json]()
+        for name in [*sorted(self.accounts.by_period), None]:
+            spent = self.accounts.of(name)
+            row: dict[str, Json] = {
+                "period": name, "spent": rule.spent(spent).to_json(), "left": rule.left(spent).to_json(),
+            }  # fmt: skip
+            rows.append({**row, "pays": list(rule.pays(spent))} if isinstance(rule, EitherFilter) else row)
+        return {"periods": rows}
 
     def _listed(self) -> Section:
         if not self.entries:
             return Section(parts=(Prose("There are no entries yet."),))
-        costs = currencies(self.terms)
-        editions = any(map(_edition, self.entries))
+        costs = self.terms.rule.measures()
+        editions, per = any(map(_edition, self.entries)), self.terms.per
+        periods = [] if per is None else [f"{per}s"]
         table = TextTable(
-            ("no.", "time (UTC)", *costs, "state", *["edition"] * editions, "question"),
+            ("no.", "time (UTC)", *costs, *periods, "state", *["edition"] * editions, "question"),
             tuple(self._line(entry, editions) for entry in self.entries),
             numbers=(0, *range(2, 2 + len(costs))),
         )
@@ -114,11 +165,13 @@ class LedgerStatement(Result):
 
     def _line(self, entry: LedgerEntry, editions: bool) -> tuple[str, ...]:
         reserved = entry.reservation
-        cost = self.terms.add(NOTHING, reserved.cost)
+        charge = self.terms.charge(reserved.cost)
+        sums = [_sum_of(charge, what) for what in self.terms.rule.measures()]
         return (
             str(reserved.number),
             time_text(reserved.time).removesuffix(" UTC"),
-            *(short(_amount(cost, what), up=True) for what in currencies(self.terms)),
+            *("-" if value is None else short(value, up=True) for value in sums),
+            *([] if self.terms.per is None else [periods_in_words(reserved.periods)]),
             entry.state,
             *[_edition(entry)] * editions,
             _question(entry),
@@ -150,13 +203,38 @@ def terms_in_words(terms: LedgerTerms) -> tuple[tuple[str, str], ...]:
     budget = f"epsilon = {short(terms.epsilon, up=False)}"
     if terms.delta:
         budget += f", delta = {short(terms.delta, up=False)}"
-    if terms.rho is not None:
+    if terms.per is not None:
+        budget += f" in each {terms.per}"
+    if terms.rho is not None and terms.filter == "zcdp":
         budget += f", added up as rho = {short(terms.rho, up=False)} (filter zcdp)"
+    elif terms.rho is not None:
+        budget += (
+            f"; a release is paid while the sum of epsilons is within it, or the sum of rho is at most "
+            f"{short(terms.rho, up=False)} (filter either)"
+        )
+    if terms.own_delta:
+        budget += f"; of delta, {short(terms.own_delta, up=False)} is for releases with a delta of their own"
+    protected = Unit(terms.unit).protected
     return (
         ("data", terms.dataset),
-        ("protects", f"{Unit(terms.unit).protected}, {RELATIONS[terms.relation].change}"),
+        ("protects", f"{'' if terms.per is None else f'one {terms.per} of '}{protected}, {_change(terms)}"),
         ("budget", budget),
     )
+
+
+def _change(terms: LedgerTerms) -> str:
+    return RELATIONS[terms.relation].change
+
+
+def periods_in_words(periods: Sequence[str] | None) -> str:
+    """Put the periods of a release in words: all, their names, or the first, the last and their number.
+
+    >>> periods_in_words(None), periods_in_words(["2026-03"]), periods_in_words([f"2026-0{k}" for k in range(1, 7)])
+    ('all', '2026-03', '2026-01 ... 2026-06 (6)')
+    """
+    if periods is None:
+        return "all"
+    return ", ".join(periods) if len(periods) < 4 else f"{periods[0]} ... {periods[-1]} ({len(periods)})"
 
 
 def release_line(path: str | Path, number: int) -> str:
@@ -168,17 +246,23 @@ def release_line(path: str | Path, number: int) -> str:
     return shlex.join(["discreet", "ledger", "release", str(path), str(number), "--because", "the program was stopped"])
 
 
-def currencies(terms: LedgerTerms) -> list[str]:
-    """Return the measures that add up under the terms."""
-    if terms.filter == "zcdp":
-        return ["rho"]
-    return ["epsilon", "delta"] if terms.delta else ["epsilon"]
+def _sum_of(spent: Tally, what: str) -> Fraction | None:
+    """Return a sum; None for epsilon where releases without a certain epsilon are in it."""
+    sums = {"epsilon": spent.epsilon, "delta": spent.delta, "rho": spent.rho}
+    return None if what == "epsilon" and spent.without_epsilon else sums[what]
 
 
-def _amount(of: Cost | LedgerTerms, what: str) -> Fraction:
-    value = getattr(of, what)
-    assert isinstance(value, Fraction)
-    return value
+def _used_and_left(total: Fraction, used: Fraction | None) -> tuple[str, str]:
+    if used is None:
+        return "-", "0"
+    return short(used, up=True), short(max(total - used, Fraction(0)), up=False)
+
+
+def _payer_in_words(payers: Sequence[str]) -> str:
+    """Say which of the two sums pays now."""
+    if len(payers) > 1:
+        return "Both sums are within the budget now; a release is paid while one of them is."
+    return f"Only the sum of {'epsilons' if payers == ['epsilon'] else 'rho'} is within the budget now, and pays."
 
 
 def _edition(entry: LedgerEntry) -> str:
@@ -201,13 +285,15 @@ def _texts(request: Mapping[str, object]) -> Iterator[str]:
             yield part["question"]
 
 
-def _entry_as_json(entry: LedgerEntry) -> dict[str, Any]:
+def _entry_as_json(entry: LedgerEntry, terms: LedgerTerms) -> dict[str, Any]:
     back = entry.given_back
+    periods = {} if terms.per is None else {"periods": entry.reservation.periods and list(entry.reservation.periods)}
     return {
         "number": entry.reservation.number,
         "time": entry.reservation.time,
         "key": entry.reservation.key,
         "cost": entry.reservation.cost.to_json(),
+        **periods,
         "question": list(_texts(entry.request)),
         "edition": _edition(entry),
         "state": entry.state,

@@ -147,6 +147,11 @@ def _width(text: str) -> int:
     return len(text) if text.isascii() else sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
+def label_extent(labels: Sequence[str]) -> int:
+    """Return the room of the longest label in pixels, in the widest of the fonts that may draw it."""
+    return round(_LETTER_WIDTH * max(map(_width, labels)))
+
+
 def _labels(values: Iterable[object], most: int) -> dict[Any, str]:
     """Return a label for each distinct value, in their order; labels that are equal when cut are numbered.
 
@@ -285,7 +290,7 @@ def _lines(
         "field": "along", "type": "ordinal", "title": title or None if columns == 1 else None, "sort": along,
         "scale": {"paddingInner": 0.2, "paddingOuter": 0.1},
         "axis": {"ticks": False, "domain": False, "grid": not bars, "labels": bool(title),
-                 "labelLimit": 0, "minExtent": round(_LETTER_WIDTH * max(map(_width, along))) if title else 0,
+                 "labelLimit": 0, "minExtent": label_extent(along) if title else 0,
                  "labelFontSize": 11 if step > 20 else 10, "titleAngle": 0, "titleAlign": "right",
                  "titleAnchor": "start", "titleY": -10, "titleX": -6},
     }  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import InvalidInput
 from .chart import PALETTE, Chart, Spec, finish, printable
-from .counts import label
+from .counts import label, label_extent
 from .editions import DOT, INTERVAL, colours
 
 #: Maximum number of groups in the chart, and of pairs of editions told apart by colour.
@@ -97,7 +97,7 @@ def _marks(groups: Sequence[str], pairs: Sequence[str], right: float) -> Spec:
     }  # fmt: skip
     y: Spec = {
         "field": "group", "type": "nominal", "sort": list(groups), "title": None,
-        "axis": {"ticks": False, "domain": False, "labelLimit": 0},
+        "axis": {"ticks": False, "domain": False, "labelLimit": 0, "minExtent": label_extent(groups)},
     }  # fmt: skip
     several = len(pairs) > 1
     colour = colours("pair", pairs, None, {"orient": "top", "labelLimit": 0} if several else None)

@@ -14,6 +14,9 @@ recursion of Desfontaines, Voss, Gipson, Mandayam, *Differentially private parti
 
 A person who counts in k groups makes m = k draws (2k where one person is exchanged for another), whatever groups are
 found. With epsilon/m each, all of them together have epsilon with ``1 - (1 - delta_1)^m``, and no less.
+
+Where one person changes a count by up to c, as rows do, the two counts share all reports but the last c of each:
+``delta_c = delta_1 (1 + a^-1 + ... + a^-(c-1))`` at c times the epsilon, with D at least c.
 """
 
 from __future__ import annotations
@@ -57,11 +60,20 @@ def naming_delta(alpha: Fraction, reach: int) -> Fraction:
     return alpha**reach * (1 - alpha) / (1 + alpha - 2 * alpha ** (reach + 1))
 
 
-def naming_delta_up(alpha: Fraction, reach: int) -> Fraction:
-    """Return :func:`naming_delta` rounded up in its last digits, so that its powers stay short."""
+def naming_delta_up(alpha: Fraction, reach: int, step: int = 1) -> Fraction:
+    """Return the delta of one draw that changes by up to ``step``, rounded up, so that its powers stay short.
+
+    With a step of one it is :func:`naming_delta`. The step must not exceed the reach.
+
+    >>> float(naming_delta_up(Fraction(1, 2), 3, 2))   # 1/22 + 2/22
+    0.13636363636363635
+    """
     _low, high = power_bounds(alpha, reach, _BITS)
     power = Fraction(high, 1 << _BITS)
     delta = power * (1 - alpha) / (1 + alpha - 2 * alpha * power)  # grows with the power
+    if step > 1:
+        low, _high = power_bounds(alpha, step, _BITS)
+        delta = min(delta * (Fraction(1 << _BITS, low) - 1) / (1 / alpha - 1), Fraction(1)) if low else Fraction(1)
     exponent = 128 + max(0, delta.denominator.bit_length() - delta.numerator.bit_length())
     return Fraction(scaled(delta, exponent)[1], 1 << exponent)
 
@@ -71,8 +83,8 @@ def lost_by_any(delta: Fraction, draws: int) -> Fraction:
     return 1 - Fraction(power_bounds(1 - delta, draws, _BITS)[0], 1 << _BITS)
 
 
-def least_reach(alpha: Fraction, delta: Fraction, draws: int) -> int:
-    """Return the least D for which m draws of one person have at most this delta: ``1 - (1 - c a^D)^m <= delta``.
+def least_reach(alpha: Fraction, delta: Fraction, draws: int, step: int = 1) -> int:
+    """Return the least D for which m draws of one person have at most this delta: ``1 - (1 - delta_c)^m <= delta``.
 
     >>> from ..exact.rationals import read_alpha
     >>> least_reach(read_alpha(None, Fraction(1, 5)), Fraction(1, 10**8), 5)
@@ -80,9 +92,9 @@ def least_reach(alpha: Fraction, delta: Fraction, draws: int) -> int:
     """
 
     def holds(reach: int) -> bool:
-        return lost_by_any(naming_delta_up(alpha, reach), draws) <= delta
+        return lost_by_any(naming_delta_up(alpha, reach, step), draws) <= delta
 
-    low, high = 0, 1
+    low, high = step - 1, step
     while not holds(high):
         low, high = high, 2 * high
         if low > LARGEST_REACH:

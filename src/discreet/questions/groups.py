@@ -8,13 +8,14 @@ two groups. A column may have one more group for all its other values (``domains
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,8 +23,16 @@ from ..errors import InvalidInput, InWords, WrongType, arg
 from ..exact.arrays import IntArray
 from ..report import Json
 from .bands import BAND, Bands, check_banded
-from .codes import find_repeated_row, find_rows
-from .declarations import declared_columns, declared_table, declared_values, encode_column, kind_of, positions_of
+from .codes import find_repeated_row, find_rows, judged_cells
+from .declarations import (
+    combined_zeros,
+    declared_columns,
+    declared_table,
+    declared_values,
+    encode_column,
+    kind_of,
+    positions_of,
+)
 from .domains import (
     INTEGER,
     MAX_COMBINED_GROUPS,
@@ -35,6 +44,8 @@ from .domains import (
     listed_values,
     parse_whole,
     read_table,
+    read_values,
+    values_as_range,
 )
 from .domains import Value as Value
 from .domains import blanks_removed as blanks_removed
@@ -76,6 +87,9 @@ class Groups:
     zeros: frozenset[int] = frozenset()
     bands: tuple[Bands | None, ...] = ()
 
+    #: Maximum number of groups.
+    max_size: ClassVar[float] = MAX_GROUPS
+
     def __post_init__(self) -> None:
         if not len(self.columns) == len(self.kinds) == len(self.values):
             raise InvalidInput("groups need one kind and one list of values for each column.", argument="values")
@@ -89,9 +103,9 @@ class Groups:
             _judge_values(column, kind, values)
         check_banded(self.columns, self.kinds, self.values, self.bands)
         if self.cells is not None:
-            object.__setattr__(self, "cells", _judged_cells(self.cells, [len(values) for values in self.values]))
+            object.__setattr__(self, "cells", judged_cells(self.cells, [len(values) for values in self.values]))
         most = MAX_COMBINED_GROUPS if self.cells is None else MAX_GROUPS
-        if self.size > most:
+        if self.size > max(most, self.max_size):
             raise InvalidInput(f"{self.size} groups are too many.", f"Declare at most {most}.")
         if self.zeros and not (min(self.zeros) >= 0 and max(self.zeros) < self.size):
             raise InvalidInput("a structural zero is the number of a declared group.", argument="zeros")
@@ -171,7 +185,7 @@ class Groups:
         return {
             "columns": list(self.columns),
             "kinds": list(self.kinds),
-            "values": [_as_range(values) or list(values) for values in map(listed_values, self.values)],
+            "values": [values_as_range(values) or list(values) for values in map(listed_values, self.values)],
             "cells": None if self._is_product else self.codes().T.tolist(),
             "zeros": sorted(self.zeros),
             **(rest if any(map(has_rest, self.values)) else {}),
@@ -199,7 +213,7 @@ class Groups:
         """
         try:
             rest = content.get("rest", [False] * len(content["values"]))
-            value_lists = map(_read_values, content["values"])
+            value_lists = map(read_values, content["values"])
             values = tuple((*one, REST) if star else one for one, star in zip(value_lists, rest, strict=True))
             bands = tuple(None if one is None else Bands.from_json(one) for one in content.get("bands", ()))
             cells = content["cells"]
@@ -215,7 +229,8 @@ class Groups:
             raise InvalidInput(
                 "the description of groups is damaged; it is written by Groups.to_json().", argument="content"
             ) from None
-        return Groups(columns, kinds, values, cells, frozenset(zeros), bands)
+        kind = ColumnValues if content.get("separate") is True else Groups
+        return kind(columns, kinds, values, cells, frozenset(zeros), bands)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Groups):
@@ -236,6 +251,41 @@ class Groups:
 
     def __repr__(self) -> str:
         return f"Groups({', '.join(self.columns)}: {self.size} groups, {len(self.zeros)} structural zeros)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnValues(Groups):
+    """The declared values of each column, for tables of a few of the columns: there may be any number of combinations.
+
+    >>> columns = ColumnValues(("sex", "site"), ("text", "integer"), (("f", "m"), range(1, 7)))
+    >>> columns.of((1,)).labels(0)
+    [1, 2, 3, 4, 5, 6]
+    """
+
+    max_size: ClassVar[float] = math.inf
+
+    @staticmethod
+    def together(columns: Iterable[Groups]) -> ColumnValues:
+        """Return the values of columns that were declared each by itself."""
+        parts = list(columns)
+        if any(len(part.columns) != 1 or part.cells is not None or part.zeros for part in parts):
+            raise InvalidInput("tables at once need values for each column.", f"Give them by {arg('domain')}.")
+        bands = tuple(part.bands[0] if part.bands else None for part in parts)
+        return ColumnValues(
+            tuple(part.columns[0] for part in parts), tuple(part.kinds[0] for part in parts),
+            tuple(part.values[0] for part in parts), bands=bands if any(bands) else (),
+        )  # fmt: skip
+
+    def of(self, columns: Sequence[int]) -> Groups:
+        """Return the groups of some of the columns: every combination of their values."""
+        bands = tuple(self.bands[column] for column in columns) if self.bands else ()
+        return Groups(
+            tuple(self.columns[column] for column in columns), tuple(self.kinds[column] for column in columns),
+            tuple(self.values[column] for column in columns), bands=bands if any(bands) else (),
+        )  # fmt: skip
+
+    def to_json(self) -> dict[str, Json]:
+        return {**super().to_json(), "separate": True}
 
 
 #: One group: the whole table.
@@ -340,7 +390,10 @@ def with_zeros(groups: Groups, zeros: str | Path | Iterable[object]) -> Groups:
     if not size:
         return groups
     if groups.size > MAX_GROUPS:
-        return replace(groups, zeros=groups.zeros | _combined_zeros(groups, heading, columns, size, where))
+        positions, table = _codes_in(groups, heading, columns, size, where)
+        return replace(
+            groups, zeros=groups.zeros | combined_zeros(table, positions, list(map(len, groups.values)), where)
+        )
     matching_row = _match(groups, heading, columns, size, where)
     is_matched = np.zeros(size, dtype=bool)
     is_matched[matching_row[matching_row >= 0]] = True
@@ -381,31 +434,6 @@ def read_sizes(path: str | Path | Iterable[object], groups: Groups) -> IntArray:
     return sizes[matching_row]
 
 
-def _combined_zeros(
-    groups: Groups, heading: list[str], columns: list[Sequence[Value]], size: int, where: str
-) -> frozenset[int]:
-    """Return the structural zeros among every combination of values, without a list of all groups."""
-    positions, table = _codes_in(groups, heading, columns, size, where)
-    if (table < 0).any():
-        row = int(np.argmax((table < 0).any(axis=1))) + 1
-        raise InvalidInput(
-            f"{where}, row {row} is not a declared group; a structural zero is one of the declared groups.",
-            "Declare the group, or leave the row out.",
-            argument="zeros",
-        )
-    lengths = [len(values) for values in groups.values]
-    others = prod(length for column, length in enumerate(lengths) if column not in positions)
-    if size * others > MAX_GROUPS:
-        raise InvalidInput(
-            f"{where} has {size * others:,} structural zeros.", f"Declare at most {MAX_GROUPS:,}.", argument="zeros"
-        )
-    numbers = np.zeros((size, 1), dtype=np.int64)
-    for column, length in enumerate(lengths):
-        codes = table[:, [positions.index(column)]] if column in positions else np.arange(length)[None, :]
-        numbers = (numbers[:, :, None] * length + codes[:, None, :]).reshape(size, -1)
-    return frozenset(numbers.reshape(-1).tolist())
-
-
 def _judge_values(column: str, kind: str, values: Values) -> None:
     if not values:
         raise InvalidInput(f"the domain of {column!r} is empty.", "Declare at least one value.", argument="domain")
@@ -440,43 +468,6 @@ def _judge_values(column: str, kind: str, values: Values) -> None:
         raise InvalidInput(
             f"the domain of {column!r} has {twice!r} twice.", "Declare each value once.", argument="domain"
         )
-
-
-def _judged_cells(cells: IntArray, lengths: list[int]) -> IntArray:
-    cells = np.array(cells, dtype=np.int64, ndmin=2)
-    if cells.ndim != 2 or cells.shape[1] != len(lengths) or not len(cells):
-        raise InvalidInput("the groups need at least one row, with one code for each column.", argument="groups")
-    if (cells < 0).any() or (cells >= np.array(lengths)).any():
-        raise InvalidInput("a group has a code outside the positions of its column's values.", argument="groups")
-    if (again := find_repeated_row(cells, lengths)) is not None:
-        raise InvalidInput(
-            f"row {again + 1} of the groups repeats an earlier row.", "Declare each group once.", argument="groups"
-        )
-    cells.setflags(write=False)
-    return cells
-
-
-def _as_range(values: Values) -> dict[str, list[int]] | None:
-    """Return whole numbers at equal steps as the first, the last and the step; None for other values."""
-    numbers = [value for value in values if type(value) is int] if isinstance(values, tuple) else values
-    if not numbers or len(numbers) < len(values):
-        return None
-    first, last = numbers[0], numbers[-1]
-    step = 1 if len(numbers) == 1 else numbers[1] - first
-    if isinstance(values, tuple) and (not step or list(range(first, first + step * len(values), step)) != numbers):
-        return None
-    return {"range": [first, last, step]}
-
-
-def _read_values(entry: object) -> Values:
-    if isinstance(entry, Mapping):
-        first, last, step = entry["range"]
-        if not all(type(number) is int for number in (first, last, step)) or set(entry) != {"range"}:
-            raise TypeError
-        return range(first, last + (1 if step > 0 else -1), step)
-    if not isinstance(entry, list):
-        raise TypeError
-    return tuple(entry)
 
 
 def _group_column(name: str, by: Sequence[str]) -> str:

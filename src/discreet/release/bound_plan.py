@@ -81,7 +81,7 @@ class BoundPlan(Result):
 
     def preview(self, out: str | Path | None = None) -> LedgerDecision:
         """Return the ledger's decision about this plan; nothing is spent."""
-        book = self._checked_ledger()
+        book = self.checked_ledger()
         recorded = self._recorded_answer(self.plan, book)
         self._preview_answer = [recorded]
         return preview_release(self.plan, self.source, book, out, lambda *_: recorded)
@@ -102,10 +102,10 @@ class BoundPlan(Result):
         The schema is read again, and the release is rehearsed, immediately before the budget is reserved. ``accept`` is
         a TOML file with acceptance criteria, or their mapping; a plan that does not meet them costs nothing.
         """
-        book = self._checked_ledger()
+        book = self.checked_ledger()
         recorded = self._preview_answer.pop() if self._preview_answer else self._recorded_answer(self.plan, book)
         return release_plan(
-            self.plan, self.source, book, out, lambda: self._bind_edition(book), lambda *_: recorded, because, accept
+            self.plan, self.source, book, out, lambda: self.bind_edition(book), lambda *_: recorded, because, accept
         )
 
     @property
@@ -122,7 +122,7 @@ class BoundPlan(Result):
         """Return whether the user named an edition that the ledger binds to no file."""
         return bool(self._place and self._edition) and edition_file(book, self.table, self._edition) is None
 
-    def _bind_edition(self, book: Ledger) -> None:
+    def bind_edition(self, book: Ledger) -> None:
         """Bind the edition to its file in the ledger, if the data is a file."""
         if self._is_unbound(book):
             self._recorded_answer(self.plan, book)  # refuses an answer that was recorded since, from an unknown file
@@ -130,7 +130,7 @@ class BoundPlan(Result):
             for table, place in self._places.items():
                 bind_edition(book, table, edition, place)
 
-    def _checked_ledger(self) -> Ledger:
+    def checked_ledger(self) -> Ledger:
         """Return the ledger; refuse an edition that it binds to another file."""
         book = self.dataset_object.ledger
         for edition in self._editions:

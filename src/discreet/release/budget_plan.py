@@ -16,8 +16,10 @@ from typing import NamedTuple
 from ..datasets.locations import resolve_location
 from ..errors import DiscreetError, InvalidInput, UnreadableFile, WrongType
 from ..exact.rationals import as_fraction, read_epsilon
+from ..ledger.accounts import highest
 from ..ledger.budget import NOTHING, Cost, amount_text
-from ..ledger.ledger import Ledger
+from ..ledger.ledger import Charge, Ledger
+from ..ledger.statement import periods_in_words
 from ..lists import read_list
 from ..report import Fact, Json, Report, Result, Section, Terms, TextTable, stamped
 from ..wording import nearest, plural
@@ -33,7 +35,7 @@ FORMAT = "discreet budget plan"
 _KEYS = ("format", "version", "ledger", "releases")
 
 #: Keys of a release by its request, and of one by its cost.
-_REQUEST_KEYS, _COST_KEYS = ("request", "editions"), ("name", "epsilon", "delta", "times")
+_REQUEST_KEYS, _COST_KEYS = ("request", "editions"), ("name", "epsilon", "delta", "times", "periods")
 
 #: Maximum number of repetitions of a release.
 _MAX_REPETITIONS = 1_000
@@ -54,7 +56,9 @@ class BudgetLine:
     verdict
         "paid", "refused" (what is left then does not suffice) or "recorded" (an answer that costs nothing).
     left
-        What is left afterwards.
+        What is left afterwards, of the periods that it reads.
+    periods
+        The periods that it reads, in a ledger by period; None for all.
     """
 
     name: str
@@ -62,12 +66,41 @@ class BudgetLine:
     cost: Cost
     verdict: str
     left: Cost
+    periods: tuple[str, ...] | None = None
 
     def to_json(self) -> dict[str, Json]:
         """Return plain JSON values."""
+        periods: dict[str, Json] = {} if self.periods is None else {"periods": list(self.periods)}
         return {
             "name": self.name, "edition": self.edition, "cost": self.cost.to_json(), "verdict": self.verdict,
-            "left": self.left.to_json(),
+            "left": self.left.to_json(), **periods,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PeriodTotal:
+    """The planned releases that read a period, added up.
+
+    Attributes
+    ----------
+    period
+        The period; None stands for every period that neither the plan nor the ledger names.
+    together, left
+        Their cost together, and what is left of the period now.
+    missing
+        What the budget lacks for them; None if it suffices.
+    """
+
+    period: str | None
+    together: Cost
+    left: Cost
+    missing: Cost | None
+
+    def to_json(self) -> dict[str, Json]:
+        """Return plain JSON values."""
+        missing = None if self.missing is None else self.missing.to_json()
+        return {
+            "period": self.period, "together": self.together.to_json(), "left": self.left.to_json(), "missing": missing
         }  # fmt: skip
 
 
@@ -87,6 +120,8 @@ class BudgetPlan(Result):
         The cost of all that are not recorded yet.
     missing
         What the budget lacks for all of them; None if it suffices.
+    periods
+        The sums by period, in a ledger by period.
 
     Examples
     --------
@@ -107,6 +142,7 @@ class BudgetPlan(Result):
     left: Cost
     together: Cost
     missing: Cost | None
+    periods: tuple[PeriodTotal, ...] = ()
 
     @property
     def fits(self) -> bool:
@@ -123,6 +159,8 @@ class BudgetPlan(Result):
             "missing": None if self.missing is None else self.missing.to_json(),
             "releases": [release.to_json() for release in self.releases],
         }
+        if self.periods:
+            content["periods"] = [total.to_json() for total in self.periods]
         return stamped("budget-plan", 1, content)
 
     def report(self) -> Report:
@@ -139,19 +177,37 @@ class BudgetPlan(Result):
         rows = tuple(
             (
                 str(number), release.name, release.edition,
+                *([periods_in_words(release.periods)] if self.periods else []),
                 amount_text(release.cost.as_counted_by(self.left), up=True) or "nothing", release.verdict,
                 amount_text(release.left),
             )
             for number, release in enumerate(self.releases, 1)
         )  # fmt: skip
-        table = TextTable(("", "release", "edition", "cost", "decision", "left afterwards"), rows, numbers=(0,))
+        named = ["periods"] if self.periods else []
+        table = TextTable(("", "release", "edition", *named, "cost", "decision", "left afterwards"), rows, numbers=(0,))
         return Report(
             f"The budget plan {self.name}",
             kind=f"Planned releases from {self.ledger}",
             facts=(Fact(cost, "all planned releases together"), Fact(left, "left now")),
-            sections=(Section(parts=(Terms(tuple(pairs)),)), Section(parts=(table,))),
+            sections=(Section(parts=(Terms(tuple(pairs)),)), Section(parts=(table,)), *self._by_period()),
             notes=("nothing was reserved: others may spend from the same ledger before these releases",),
         )
+
+    def _by_period(self) -> Iterator[Section]:
+        """Tabulate the sums by period, in a ledger by period."""
+        if not self.periods:
+            return
+        rows = tuple(
+            (
+                total.period or "every other period",
+                amount_text(total.together.as_counted_by(self.left), up=True) or "nothing",
+                amount_text(total.left),
+                "fits" if total.missing is None else f"{amount_text(total.missing, up=True)} is missing",
+            )
+            for total in self.periods
+        )
+        heading = ("period", "together", "left now", "decision")
+        yield Section("By period", (TextTable(heading, rows, total=len(rows)),))
 
     def __str__(self) -> str:
         return self.describe()
@@ -168,7 +224,8 @@ def plan_budget(path: str | Path, *, ledger: str | Path | Ledger | None = None) 
     ----------
     path
         A file with ``format = "discreet budget plan"``, ``ledger = "FILE"``, and for each release ``[[releases]]`` with
-        ``request = "FILE.toml"`` (and ``editions = [...]``), or with ``epsilon`` (and ``delta``, ``times``, ``name``).
+        ``request = "FILE.toml"`` (and ``editions = [...]``), or with ``epsilon`` (and ``delta``, ``times``, ``name``,
+        and ``periods`` in a ledger by period).
     ledger
         Another ledger than that of the file.
 
@@ -186,10 +243,9 @@ def plan_budget(path: str | Path, *, ledger: str | Path | Ledger | None = None) 
         content = _read(file)
         book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger or _ledger_of(content, file.parent))
         planned = list(_planned(content.get("releases"), file.parent, book))
-        costs = [one.cost.recordable() for one in planned if not one.is_recorded]
-        quotes = iter(book.quote_each(costs))
-        together = reduce(book.terms.add, costs, NOTHING)
-        missing = book.quote(together)[1]
+        charges = [Charge(one.cost.recordable(), one.periods) for one in planned if not one.is_recorded]
+        quotes = iter(book.quote_each(charges))
+        totals = tuple(_totals(book, charges))
     except DiscreetError as problem:
         raise type(problem).because(str(file), problem) from None
     left = start = book.left()
@@ -199,17 +255,32 @@ def plan_budget(path: str | Path, *, ledger: str | Path | Ledger | None = None) 
         if not one.is_recorded:
             left, lacking = next(quotes)
             verdict = "paid" if lacking is None else "refused"
-        releases.append(BudgetLine(one.name, one.edition, one.cost, verdict, left))
-    return BudgetPlan(file.name, book.name, tuple(releases), start, together, missing)
+        releases.append(BudgetLine(one.name, one.edition, one.cost, verdict, left, one.periods))
+    lacking_by_period = [total.missing for total in totals if total.missing is not None]
+    missing = highest(lacking_by_period) if lacking_by_period else None
+    periods = () if book.terms.per is None else totals
+    return BudgetPlan(file.name, book.name, tuple(releases), start, _together(charges), missing, periods)
+
+
+def _together(charges: Sequence[Charge]) -> Cost:
+    return reduce(Cost.__add__, (charge.cost for charge in charges), NOTHING)
+
+
+def _totals(book: Ledger, charges: Sequence[Charge]) -> Iterator[PeriodTotal]:
+    """Add up the planned releases for each period, those that read all periods included."""
+    for period, (left, missing) in book.quote_by_period(charges).items():
+        reading = [charge for charge in charges if charge.periods is None or period in charge.periods]
+        yield PeriodTotal(period, _together(reading), left, missing)
 
 
 class _Planned(NamedTuple):
-    """A planned release: its name, its edition, its cost, and whether the ledger has its answer or will have it."""
+    """A planned release: its name, edition and cost, whether the ledger has or will have its answer, its periods."""
 
     name: str
     edition: str
     cost: Cost
     is_recorded: bool = False
+    periods: tuple[str, ...] | None = None
 
 
 def _read(file: Path) -> dict[str, object]:
@@ -263,8 +334,9 @@ def _of_cost(entry: Mapping[str, object], number: int, book: Ledger) -> Iterator
     if type(times) is not int or not 1 <= times <= _MAX_REPETITIONS:
         raise InvalidInput.must_be("times", f"a whole number from 1 to {_MAX_REPETITIONS:,}", times)
     cost = Cost(read_epsilon(entry["epsilon"]), as_fraction(entry.get("delta", 0), "delta"))
-    book.terms.add(NOTHING, cost)  # refuses a cost that this ledger cannot add up
-    yield from [_Planned(name, "", cost)] * times
+    book.terms.charge(cost)  # refuses a cost that this ledger cannot add up
+    periods = book.terms.read_periods(entry.get("periods"))
+    yield from [_Planned(name, "", cost, periods=periods)] * times
 
 
 def _of_request(entry: Mapping[str, object], folder: Path, book: Ledger, keys: set[str]) -> Iterator[_Planned]:
@@ -276,7 +348,7 @@ def _of_request(entry: Mapping[str, object], folder: Path, book: Ledger, keys: s
     for edition in read_list(editions, "editions", "names"):
         plan = _plan(str(folder / request), {} if edition is None else {"edition": edition})
         book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
-        book.terms.add(NOTHING, plan.cost)
+        book.terms.charge(plan.cost)
         is_recorded = plan.key in keys or recorded_answer(plan, book) is not None
         keys.add(plan.key)
         yield _Planned(request, plan.edition, plan.cost, is_recorded)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -22,7 +23,7 @@ from ..exact.arrays import IntArray
 from ..exact.bits import Bits, SecureBits
 from ..exact.integers import positive_integer
 from ..exact.rationals import Number, as_fraction, text_up
-from ..ledger.bindings import bind_unit_name, refuse_other_unit_name
+from ..ledger.bindings import bind_unit_name
 from ..ledger.budget import Cost
 from ..ledger.ledger import Ledger
 from ..privacy.relations import RELATIONS
@@ -30,10 +31,12 @@ from ..report import Fact, Json, Prose, Report, Result, Section, Terms, TextTabl
 from ..strict_json import read_json
 from ..unit import Unit
 from ..wording import find_name, percent
-from .counts import missing_ledger, open_ledger
+from .bound_plan import BoundPlan
+from .counts import LedgerDecision, missing_ledger, open_ledger, refuse_terms_of_others
 from .noise.cells import CellNoise, cell_noise
 from .plan.plan import Plan
 from .plan.planning import plan_request
+from .plan.report import cost_in_words
 from .plan.request import ReleaseRequest, RequestFields, read_request
 from .pricing import price
 from .protection import Change
@@ -230,6 +233,94 @@ class _PricedCells:
     changes: tuple[tuple[CellNoise, Change], ...]
 
 
+class ContributionsPlan(Result):
+    """A histogram of contributions that is checked and priced: its cost and its error, before a row is read.
+
+    Attributes
+    ----------
+    cost, level
+        What it will cost, and the coverage of its intervals.
+    """
+
+    def __init__(
+        self, histogram: _Histogram, source: Source, book: Ledger | None, leave_out: Fraction,
+        bind: Callable[[], None] = lambda: None, notes: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        self._histogram, self._source, self._book, self._leave_out = histogram, source, book, leave_out
+        self._bind, self._notes = bind, notes
+        self.cost, self.level = histogram.cost, histogram.plan.level
+
+    @property
+    def has_ledger(self) -> bool:
+        """Whether a ledger can pay; without one, a plan is only looked at."""
+        return self._book is not None
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger that pays."""
+        if self._book is None:
+            raise InvalidInput("no ledger pays for this histogram.", "Declare one in the dataset file, or give it.")
+        return self._book
+
+    @property
+    def half_width(self) -> int:
+        """How far a count is from the truth at most, at the coverage ``level``."""
+        return self._histogram.noise.expected(self.level).half_width
+
+    def preview(self) -> LedgerDecision:
+        """Return the decision of the ledger; nothing is spent. What would fail for another reason fails here."""
+        histogram, book = self._histogram, self.ledger
+        refuse_terms_of_others(histogram.plan, book)
+        record = book.recorded(histogram.key)
+        if record is not None:
+            return LedgerDecision("recorded", book.left(), since=record.time, ledger=book.name)
+        self._source.rehearse([histogram.counting()])
+        left, missing = book.quote(self.cost)
+        return LedgerDecision("paid" if missing is None else "refused", left, missing, ledger=book.name)
+
+    def release(self) -> Contributions:
+        """Count, add noise and return the histogram; the ledger pays, once for the same question."""
+        return _released(self._histogram, self._source, self.ledger, self._leave_out, SecureBits(), self._bind)
+
+    def to_json(self, outlook: LedgerDecision | None = None) -> dict[str, Json]:
+        """Return plain JSON values, with the ledger's decision: ``outlook``, or by default the present one."""
+        decision = self._decision(outlook)
+        content: dict[str, Json] = {
+            "question": self._histogram.plan.tables[0].question.text,
+            "of": self._histogram.of,
+            "cells": self._histogram.top,
+            "level": str(self.level),
+            "half_width": self.half_width,
+            "cost": self.cost.to_json(),
+            "decision": None if decision is None else decision.to_json(),
+        }
+        return stamped("contributions-plan", 1, content)
+
+    def _decision(self, outlook: LedgerDecision | None) -> LedgerDecision | None:
+        return self.preview() if outlook is None and self.has_ledger else outlook
+
+    def report(self, outlook: LedgerDecision | None = None) -> Report:
+        """Report the cost, the error and the decision of the ledger: ``outlook``, or by default the present one."""
+        decision = self._decision(outlook)
+        plan, top = self._histogram.plan, self._histogram.top
+        who, what = plan.protection.who, "groups" if self._histogram.of == "groups" else "rows in one group"
+        expected = self._histogram.noise.expected(self.level)
+        lines = (
+            ("question", plan.tables[0].question.text),
+            ("counts", f"{who.several} by their number of {what}: 1, 2, ... and {top} or more"),
+            ("protects", f"{who.protected}: each is in one of these counts"),
+            ("noise", f"± {expected.half_width:,} {expected.how_often}"),
+            ("cost", cost_in_words(self.cost)),
+            *((("decision", str(decision)),) if decision is not None else ()),
+        )
+        facts = (
+            Fact(f"ε = {text_up(self.cost.epsilon, 4)}", "privacy of this histogram"),
+            Fact(f"noise ± {expected.half_width:,}", expected.how_often),
+        )
+        sections = (Section(parts=(Terms(lines),)),)
+        return Report(f"A plan: how many {what} one {who.one} has", "Contributions", facts, sections, notes=self._notes)
+
+
 def contributions(
     question: str, *, data: Data, ledger: str | Path | Ledger | None = None, of: str = "groups", top: int = 10,
     leave_out: Number = Fraction(1, 20), **fields: Unpack[RequestFields],
@@ -252,6 +343,8 @@ def contributions(
         ``unit`` and ``epsilon`` (required), ``domain``, ``groups``, ``zeros``, ``bands``, ``relation``, ``edition``,
         ``dataset``, ``unit_name`` and ``level``, as for :func:`discreet.plan_release`.
 
+    A data set that is declared has its unit, its values and its ledger: :meth:`discreet.Dataset.contributions`.
+
     Examples
     --------
     >>> import discreet as dc, pathlib, tempfile
@@ -266,38 +359,83 @@ def contributions(
     >>> len(histogram.counts), str(dc.Ledger.open(book).left().epsilon)
     (3, '19/10')
     """
+    refuse_other_fields(fields)
+    options: RequestFields = {**fields, "max_groups": 1}
+    request = read_request(question, **options)
+    if ledger is None:
+        raise missing_ledger(data, request.unit)
+    return plan_contributions(request, data=data, ledger=ledger, of=of, top=top, leave_out=leave_out).release()
+
+
+def refuse_other_fields(fields: Mapping[str, object]) -> None:
+    """Refuse fields of a release that a histogram does not have."""
     for name in fields:
         if name not in _FIELDS:
             raise InvalidInput(
                 f"{arg(name)} does not belong to a histogram of contributions.", "Leave it out.", argument=name
             )
-    options: RequestFields = {**fields, "max_groups": 1}
-    request = read_request(question, **options)
-    if ledger is None:
-        raise missing_ledger(data, request.unit)
+
+
+def plan_contributions(
+    request: ReleaseRequest, *, data: Data, ledger: str | Path | Ledger | None, of: str = "groups", top: int = 10,
+    leave_out: Number = Fraction(1, 20),
+) -> ContributionsPlan:  # fmt: skip
+    """Check and price the histogram of a request; no row is read. Without a ledger it can only be looked at."""
     source = open_source(data, request.dataset)
     histogram = _planned(request, source, of, top)
+    share = _read_share(leave_out)
+    if ledger is None or isinstance(ledger, Ledger):
+        return ContributionsPlan(histogram, source, ledger, share)
+    return ContributionsPlan(histogram, source, open_ledger(ledger, histogram.plan), share)
+
+
+def contributions_of(
+    bound: BoundPlan, *, of: str = "groups", top: int = 10, leave_out: Number = Fraction(1, 20)
+) -> ContributionsPlan:
+    """Return the histogram of a declared data set, from the plan of its question with one group for each person."""
+    epsilon = bound.plan.request.get("epsilon")
+    cells = _read_cells(of, top, bound.plan.protection.unit, epsilon)
+    histogram = _histogram(bound.plan, as_fraction(str(epsilon)), *cells)
+    share = _read_share(leave_out)
+    if bound.dataset_object.ledger_is_missing:
+        return ContributionsPlan(histogram, bound.source, None, share, notes=bound.origin)
+    book = bound.checked_ledger()
+    return ContributionsPlan(histogram, bound.source, book, share, lambda: bound.bind_edition(book), bound.origin)
+
+
+def _read_share(leave_out: Number) -> Fraction:
     share = as_fraction(leave_out, "leave_out")
     if not 0 < share < 1:
         raise InvalidInput.must_be("leave_out", "a share between 0 and 1, such as 0.05", leave_out)
-    book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, histogram.plan)
-    return _released(histogram, source, book, share, SecureBits())
+    return share
 
 
 def _planned(request: ReleaseRequest, data: Data, of: str, top: int) -> _Histogram:
     """Check the question as that of a release, and price the histogram."""
+    cells = _read_cells(of, top, request.unit, request.epsilon)
+    plan = plan_request(request, data)
+    assert request.epsilon is not None  # or it was refused
+    return _histogram(plan, request.epsilon, *cells)
+
+
+def _read_cells(of: str, top: int, unit: str, epsilon: object) -> tuple[str, int]:
+    """Return what is counted, and the number of cells; refuse a unit or a cost that a histogram cannot have."""
     of = find_name(of, tuple(_BOUNDS), "what people contribute", argument="of")
     cells = positive_integer(top, "top", least=2)
     if cells > _MAX_CELLS:
         raise InvalidInput.must_be("top", f"a whole number from 2 to {_MAX_CELLS:,}", top)
-    if request.unit == ROW:
+    if unit == ROW:
         raise InvalidInput(
             "each row is a unit of its own, in one group.", f"Name the person's column: {arg('unit', 'COLUMN')}.",
             argument="unit",
         )  # fmt: skip
-    if request.epsilon is None:
+    if epsilon is None:
         raise InvalidInput(f"say what the histogram may cost: {arg('epsilon', '1/10')}.")
-    plan = plan_request(request, data)
+    return of, cells
+
+
+def _histogram(plan: Plan, epsilon: Fraction, of: str, cells: int) -> _Histogram:
+    """Price the histogram of a planned question."""
     table = plan.tables[0]
     plain = len(plan.tables) == 1 and not any(plan.quantiles) and not table.measured_levels
     if not plain or len(table.question.aggregates) != 1 or table.question.aggregates[0].condition is not None:
@@ -315,16 +453,18 @@ def _planned(request: ReleaseRequest, data: Data, of: str, top: int) -> _Histogr
             )  # fmt: skip
     protection = plan.protection
     moved = min(RELATIONS[protection.relation].moves, cells)
-    noise = cell_noise("geometric", epsilon=request.epsilon / moved, output="signed")
-    cost = price([_PricedCells(noise, ((noise, Change(moved, moved)),))], request.epsilon, Fraction(0))
+    noise = cell_noise("geometric", epsilon=epsilon / moved, output="signed")
+    cost = price([_PricedCells(noise, ((noise, Change(moved, moved)),))], epsilon, Fraction(0))
     return _Histogram(plan, of, cells, noise, cost)
 
 
-def _released(histogram: _Histogram, source: Source, book: Ledger, leave_out: Fraction, bits: Bits) -> Contributions:
-    """Return the recorded histogram, or a new one that the ledger pays for."""
+def _released(
+    histogram: _Histogram, source: Source, book: Ledger, leave_out: Fraction, bits: Bits,
+    bind: Callable[[], None] = lambda: None,
+) -> Contributions:  # fmt: skip
+    """Return the recorded histogram, or a new one that the ledger pays for. ``bind`` records facts about the data."""
     plan = histogram.plan
-    book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
-    refuse_other_unit_name(book, plan.protection.unit_name)
+    refuse_terms_of_others(plan, book)
     record = book.recorded(histogram.key)
     if record is None:
         counting = histogram.counting()
@@ -332,6 +472,7 @@ def _released(histogram: _Histogram, source: Source, book: Ledger, leave_out: Fr
         histogram.noise.draw(np.zeros(histogram.top, dtype=np.int64), bits)
         if book.quote(histogram.cost)[1] is None:
             bind_unit_name(book, plan.protection.unit_name)
+            bind()
         record = book.answer(
             histogram.key,
             histogram.request,

@@ -161,7 +161,7 @@ def preview_release(
     plan: Plan, source: Source, book: Ledger, out: str | Path | None = None, lookup: Lookup | None = None
 ) -> LedgerDecision:
     """Return what the ledger would decide about this plan; a plan that would fail for another reason fails here."""
-    _refuse_other_terms(plan, book)
+    refuse_terms_of_others(plan, book)
     recorded = (lookup or recorded_answer)(plan, book)
     if out is not None:
         refuse_occupied(out, plan.key if recorded else None)
@@ -194,7 +194,7 @@ def _release(
 ) -> Release:  # fmt: skip
     """Release a plan; every release takes this path. Tests pass bits from a seed."""
     accept_plan(plan, accept)
-    _refuse_other_terms(plan, book)
+    refuse_terms_of_others(plan, book)
     book.check_reason(because)
     recorded = (lookup or recorded_answer)(plan, book)
     if out is not None:
@@ -220,7 +220,8 @@ def _release(
     return release
 
 
-def _refuse_other_terms(plan: Plan, book: Ledger) -> None:
+def refuse_terms_of_others(plan: Plan, book: Ledger) -> None:
+    """Refuse a ledger of another data set, unit or relation, or with another noun for the unit."""
     book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
     refuse_other_unit_name(book, plan.protection.unit_name)
 

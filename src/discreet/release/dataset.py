@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack, cast
@@ -17,6 +18,7 @@ from ..datasets.lookups import PublicTables
 from ..datasets.publication import Publication
 from ..engines.sources import Data, Source, open_source, open_tables, open_tables_in_memory
 from ..errors import InvalidInput, InWords, WrongType, arg, call, named
+from ..exact.rationals import Number
 from ..ledger.budget import Cost, amount_text
 from ..ledger.ledger import Ledger
 from ..lists import read_list
@@ -29,10 +31,12 @@ from ..sources.sql import quoted
 from ..unit import read_unit_name
 from ..wording import listed
 from .bound_plan import BoundPlan
+from .contributions import Contributions, ContributionsPlan, contributions_of, refuse_other_fields
 from .plan.fields import read_quantiles
 from .plan.planning import plan_request
 from .plan.quantile_planning import add_quantiles
 from .plan.request import Domain, RequestFields, read_request
+from .tables.margins.wanted import columns_of_tables, read_tables
 
 
 class Budget(NamedTuple):
@@ -259,6 +263,66 @@ class Dataset:
         place = data if isinstance(data, str) else None
         places = {} if place is None else {name: declaration.data_of(name) for name in joined}
         return BoundPlan(plan, self, table, source, place, overrides, encoding, named_edition, places)
+
+    def plan_tables(
+        self, columns: str | Sequence[str] = (), *, order: int | None = None, where: str | None = None,
+        **fields: Unpack[RequestFields],
+    ) -> BoundPlan:  # fmt: skip
+        """Plan all tables of some columns at once: they share epsilon, and agree wherever they overlap.
+
+        Parameters
+        ----------
+        columns
+            The columns; by default those that ``tables`` names. All have declared values.
+        order
+            The largest number of columns of a table, 2 by default: all tables of up to so many columns, and the total.
+        where
+            A condition in SQL on the rows that are counted.
+        fields
+            ``epsilon``, ``delta`` (with one, tables are the most accurate) and the other fields of a
+            :class:`discreet.ReleaseRequest`. ``tables`` names tables instead of ``order``, or beside it:
+            ``["sex*age", "age*job=3"]`` or ``[["sex", "age"]]``, with public weights of those that matter more.
+
+        Examples
+        --------
+        >>> import discreet as dc, pandas as pd
+        >>> frame = pd.DataFrame({"person": [1, 2], "sex": ["f", "m"], "age": [30, 41], "job": ["cook", "smith"]})
+        >>> data = dc.Dataset(
+        ...     name="people", data=frame, unit="person",
+        ...     columns={"sex": ["f", "m"], "age": range(100), "job": ["cook", "smith", ...]},
+        ... )
+        >>> plan = data.plan_tables(["sex", "age", "job"], order=2, epsilon=1, delta="1e-6")
+        >>> plan.cells, len(plan.lead.margins.tables)
+        (612, 7)
+        """
+        given = fields.get("tables")
+        listed_tables = () if given is None else read_tables(given)
+        wanted = (*((str(order or 2),) if order is not None or given is None else ()), *listed_tables)
+        names = columns or columns_of_tables(listed_tables)
+        return self.plan(by=names, where=where, **cast(RequestFields, {**fields, "tables": wanted}))
+
+    def plan_contributions(
+        self, question: str, *, of: str = "groups", top: int = 10, leave_out: Number = Fraction(1, 20),
+        **fields: Unpack[RequestFields],
+    ) -> ContributionsPlan:  # fmt: skip
+        """Work out what a histogram of contributions costs, and its error; no row is read and nothing is spent.
+
+        The parameters are those of :func:`discreet.contributions`, without what is declared.
+        """
+        refuse_other_fields(fields)
+        options: RequestFields = {**fields, "max_groups": 1}
+        bound = self.plan(question, **options)
+        return contributions_of(bound, of=of, top=top, leave_out=leave_out)
+
+    def contributions(
+        self, question: str, *, of: str = "groups", top: int = 10, leave_out: Number = Fraction(1, 20),
+        **fields: Unpack[RequestFields],
+    ) -> Contributions:  # fmt: skip
+        """Count privately how many groups or rows people have, paid from the ledger of the data set.
+
+        The parameters are those of :func:`discreet.contributions`, without what is declared.
+        """
+        return self.plan_contributions(question, of=of, top=top, leave_out=leave_out, **fields).release()
 
     def _sql(self, by: Sequence[str], where: str | None) -> str:
         names = [by] if isinstance(by, str) else read_list(by, "by", "columns")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..exact.bits import seeded_bits
 from ..plots.counts import MAX_DRAWN_CELLS
 from ..report import Json, Prose, Report, Result, Section, stamped
-from .bundle.report import table_sections
+from .bundle.report import MAX_TABLES, table_sections
 from .made_up import MadeUpSizes
 from .plan.plan import Plan
 from .plan.report import plan_facts, question_in_words
@@ -82,7 +82,9 @@ class SimulatedRelease(Result):
             question = question_in_words(self.plan, table.plan)
             sections.append(Section(table.title if len(self.tables) > 1 else "", (Prose(question),)))
             quantiles = self._quantile_table(number)
-            sections += table_sections(table, quantiles, min(most, MAX_DRAWN_CELLS), "Simulated counts.")
+            for one in table.parts[:MAX_TABLES]:
+                first, *others = table_sections(one, quantiles, min(most, MAX_DRAWN_CELLS), "Simulated counts.")
+                sections += [replace(first, title=one.title) if len(table.parts) > 1 else first, *others]
         return Report(
             self.title,
             kind=f"{WATERMARK}: not from the data",

@@ -11,7 +11,7 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
-from ..errors import UnreadableFile
+from ..errors import SourceFailed, UnreadableFile
 from ..system import private_file
 from .encodings import UNREADABLE, UTF8, copy_as_utf8, has_unreadable_utf8, open_text, refuse_other_marks
 from .engine import Files
@@ -113,6 +113,12 @@ class Csv(Files):
 
     def relation(self, table: str, columns: Sequence[str]) -> str:
         heading = self._heading()
+        for column in columns:
+            if column not in heading:  # as it had when its columns were read
+                raise SourceFailed(
+                    f"{self.files[0].name} was altered after it was planned for: it has no column {column!r}.",
+                    "Open the data again.",
+                )
         file = self._copy[0] if self._copy is not None and self._decoded else self.files[0]
         call = _csv_call(file, len(heading), self.delimiter, skip_unreadable=self.skip_unreadable)
         if len(heading) == 1:  # here a blank line would be a record; unlike an empty field in quotes it is NULL

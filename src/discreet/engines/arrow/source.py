@@ -12,10 +12,10 @@ from ...errors import InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
 from ...sources.engine import open_engine
 from ...sources.sql import quoted
-from ..base import ROW, Counting, DiscoveredGroups, Discovering, OccupiedGroups, Snapshot, Source
+from ..base import Counting, DiscoveredGroups, Discovering, OccupiedGroups, Snapshot, Source
 from ..duckdb.counting import count, discover, occupied, public_tables
 from ..duckdb.dialect import DUCKDB, DuckDbDialect
-from ..duckdb.types import guarded_reading, kind_of, refuse_as_unit
+from ..duckdb.types import guarded_reading, joined_kind_of, kind_of, refuse_as_unit
 from ..relations.join import one_table
 from .tables import TableInMemory
 
@@ -92,6 +92,9 @@ class CountedTable(Source):
     def check_unit(self, table: str, column: str) -> None:
         self.check_column(table, column)
         refuse_as_unit(column, self._columns[column].stored)
+
+    def joined_kind(self, table: str, unit: str) -> str:
+        return joined_kind_of(self._columns[unit].stored)
 
     def check_column(self, table: str, column: str) -> None:
         refusal = self._columns[column].refusal
@@ -186,6 +189,9 @@ class TablesTogether(Source):
     def check_unit(self, table: str, column: str) -> None:
         self.table_source(table).check_unit(table, column)
 
+    def joined_kind(self, table: str, unit: str) -> str:
+        return self.table_source(table).joined_kind(table, unit)
+
     def check_column(self, table: str, column: str) -> None:
         self.table_source(table).check_column(table, column)
 
@@ -218,8 +224,10 @@ class _Copy(Snapshot):
     def prepare(self, countings: Sequence[Counting]) -> None:
         columns: dict[str, set[str]] = {}
         for counting in countings:
-            for table, unit in counting.units.items():
-                columns.setdefault(table, set()).update(counting.question.stored_of(table) | ({unit} - {ROW}))
+            for table in counting.units:
+                columns.setdefault(table, set()).update(
+                    counting.question.stored_of(table) | counting.unit_columns(table)
+                )
         for number, (table, names) in enumerate(columns.items()):
             self._copies[table] = f"held{number}"
             self._source_of(table).copy(self._engine, f"held{number}", sorted(names), empty=False)

@@ -232,7 +232,7 @@ class _PandasFrame(TableInMemory):
             return None
         return (
             f"`{name}` is a float column of pandas: NaN counts as a value there, larger than every number. If it "
-            "stands for missing values, give the frame with types that know them: df.convert_dtypes()."
+            f"stands for missing values, give a type that knows them: df.astype({{{name!r}: 'Float64'}})."
         )
 
     def hides_missing(self, kind: object) -> bool:

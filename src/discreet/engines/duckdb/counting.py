@@ -34,8 +34,9 @@ from ..bounding import (
 from ..counted_cells import counts_rows, occupied_by_choice, occupied_by_rows, occupied_of_parts
 from ..discovery import discovered_groups, groups_sql, merge
 from ..events import add_cells, events_sql, histogram_sql
-from ..grouping import Declared, add_rows
+from ..grouping import Declared, add_rows, unit_sql
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
+from ..margins.counting import CountingTables, cells_sql, chosen_records_sql, in_chunks
 from ..relations.lookup import looked_up
 from .dialect import DUCKDB
 
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 #: A person's set of groups is the bits of one BIGINT, or of one HUGEINT.
 _HUGEINT_BITS = 126
 _MAX_PASSES = 4096
+#: Number of sets of columns counted in one query.
+_SETS_AT_ONCE = 100
 #: Maximum number of texts read as an ENUM, which is faster than a join.
 _MAX_ENUM_VALUES = 1000
 
@@ -63,6 +66,9 @@ def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kin
     kinds
         The kind of each column.
     """
+    if isinstance(counting, CountingTables):
+        table, kinds = looked_up(counting, table, kinds, DUCKDB, public_tables(engine))
+        return _count_tables(engine, counting, _declared_rows(engine, counting, table, kinds).coded())
     counts = _no_counts(counting)
 
     def add(part: Sequence[IntArray]) -> None:
@@ -166,7 +172,8 @@ class _GroupedRows:
     """The rows that are in a declared group, in SQL.
 
     ``keys`` tell the group of a row, ``number`` is its number in terms of their names ``k0, k1, ...``, ``others`` are
-    ``h0, h1, ...`` (the conditions met) and ``unit``, and ``source`` is what follows FROM.
+    ``h0, h1, ...`` (the conditions met) and ``unit``, ``source`` is what follows FROM, and ``codes`` the number of each
+    column's value.
     """
 
     keys: list[str]
@@ -174,10 +181,17 @@ class _GroupedRows:
     others: list[str]
     source: str
     zeros: bool
+    codes: list[str]
 
     @property
     def named(self) -> list[str]:
         return [f"{key} AS k{j}" for j, key in enumerate(self.keys)]
+
+    def coded(self) -> str:
+        """Return one row for each row: ``c0, c1, ...``, the number of each value, and the others."""
+        inner = f"SELECT {', '.join([*self.named, *self.others])} FROM {self.source}"
+        codes = [f"{code} AS c{j}" for j, code in enumerate(self.codes)]
+        return f"SELECT {', '.join([*codes, *self.others])} FROM ({inner}) AS keyed"
 
     def numbered(self) -> str:
         """Return one row for each row: ``g``, the number of its group, and the others; none in a structural zero."""
@@ -239,9 +253,7 @@ def _declared_rows(
     others = [f"h{i}" for i in range(len(counting.conditions))]
     reads += [f"({DUCKDB.condition(condition, kinds)}) AS h{i}" for i, condition in enumerate(counting.conditions)]
     if counting.unit != ROW:
-        kind = kinds[counting.unit]
-        unit = DUCKDB.quoted(counting.unit) if kind == "integer" else DUCKDB.reading(counting.unit, "VARCHAR", kind)
-        reads.append(f"{unit} AS unit")
+        reads.append(f"{unit_sql(counting, kinds, DUCKDB).sql} AS unit")
         tests.append("unit IS NOT NULL")
         others.append("unit")
     where = "" if question.where is None else f" WHERE {DUCKDB.condition(question.where, kinds)}"
@@ -253,14 +265,14 @@ def _declared_rows(
         number = codes[0] if codes else "0"  # the engine folds no constants here: everything written is computed
         for code, values in zip(codes[1:], groups.values[1:], strict=True):
             number = f"({number} * {len(values)} + {code})"
-        return _GroupedRows(keys, number, others, source, bool(groups.zeros))
+        return _GroupedRows(keys, number, others, source, bool(groups.zeros), codes)
     places = {f"code{j}": groups.cells[:, j] for j in range(len(codes))}
     _make_table(engine, "cells", {"g": np.arange(groups.size), **places})
     coded = ", ".join([*(f"{code} AS code{j}" for j, code in enumerate(codes)), *others])
     named = ", ".join([*(f"{key} AS k{j}" for j, key in enumerate(keys)), *others])
     joined = f"(SELECT {coded} FROM (SELECT {named} FROM {source}) AS keyed) AS coded JOIN cells USING "
     joined += f"({', '.join(places)})"
-    return _GroupedRows(["cells.g"], "k0", others, joined, bool(groups.zeros))
+    return _GroupedRows(["cells.g"], "k0", others, joined, bool(groups.zeros), [])
 
 
 def _column(kind: str, values: Values) -> dict[str, Array]:
@@ -280,6 +292,39 @@ def _make_table(engine: duckdb.DuckDBPyConnection, name: str, columns: Mapping[s
     value = " REPLACE (CASE WHEN NOT missing THEN v END AS v)" if "missing" in columns else ""
     engine.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT *{value} FROM given")
     engine.unregister("given")
+
+
+# ------------------------------------------------------------------------------------------------ many tables at once
+
+
+def _count_tables(engine: duckdb.DuckDBPyConnection, counting: CountingTables, coded: str) -> IntArray:
+    """Count the sets of columns of one record of each person, which are copied once; some sets at a time."""
+
+    def hashed(text: str) -> str:
+        return DUCKDB.bounding_hash(text, counting.key)
+
+    counts = counting.no_counts()
+
+    def begin() -> None:
+        counts[:] = 0
+
+    def add(part: str, whole: bool) -> None:
+        records = chosen_records_sql(counting, part, hashed, "VARCHAR")
+        narrow = ", ".join(
+            f"CAST(c{column} AS {'UTINYINT' if size <= 256 else 'INTEGER'}) AS c{column}"
+            for column, size in enumerate(counting.sizes)
+        )
+        engine.execute(f"CREATE OR REPLACE TEMP TABLE records AS SELECT {narrow} FROM ({records}) AS records")
+        for sets in in_chunks(counting.sets, _SETS_AT_ONCE):
+            cells = engine.execute(cells_sql(counting, sets, "records")).fetchnumpy().values()
+            counting.signatures.add(counts, *(np.asarray(column, dtype=np.int64) for column in cells))
+        engine.execute("DROP TABLE records")
+
+    if counting.unit == ROW:
+        add(coded, True)
+    else:
+        _in_passes(coded, begin, add)
+    return counts
 
 
 # ------------------------------------------------------------------------------------------------ each row is a unit

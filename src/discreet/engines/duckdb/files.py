@@ -20,7 +20,7 @@ from ..relations.join import one_table
 from .counting import count, discover, occupied, public_tables
 from .dialect import DUCKDB, DuckDbDialect
 from .marks import by_marked_columns, marked_rows
-from .types import guarded_reading, guarded_rows, kind_of, refuse_as_unit, refuse_unreadable
+from .types import guarded_reading, guarded_rows, joined_kind_of, kind_of, refuse_as_unit, refuse_unreadable
 
 if TYPE_CHECKING:
     import duckdb
@@ -70,6 +70,9 @@ class CountedFiles(Source):
 
     def check_unit(self, table: str, column: str) -> None:
         refuse_as_unit(column, self._files.columns(table)[column])
+
+    def joined_kind(self, table: str, unit: str) -> str:
+        return joined_kind_of(self._files.columns(table)[unit])
 
     def check_whole(self) -> None:
         self._files.check_whole()
@@ -146,6 +149,9 @@ class FilesTogether(Source):
 
     def check_unit(self, table: str, column: str) -> None:
         self._source(table).check_unit(table, column)
+
+    def joined_kind(self, table: str, unit: str) -> str:
+        return self._source(table).joined_kind(table, unit)
 
     def check_whole(self) -> None:
         for source in self._sources.values():

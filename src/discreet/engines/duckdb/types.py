@@ -95,6 +95,11 @@ def kind_of(stored: str) -> str:
     return "number" if stored.startswith("DECIMAL") and stored.endswith(")") else "other"
 
 
+def joined_kind_of(stored: str) -> str:
+    """Return the kind of a column that names people, as joins compare it."""
+    return "uuid" if stored.upper() == "UUID" else kind_of(guarded_reading(stored)[1])
+
+
 _KINDS = {
     **dict.fromkeys(
         ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),

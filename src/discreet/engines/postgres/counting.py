@@ -20,8 +20,9 @@ from ..bounding import choose_in_sets, fits_in_a_word, group_of_rank, missed_sql
 from ..counted_cells import counts_of_cells, occupied_of_cells
 from ..discovery import discovered_groups, groups_sql
 from ..events import events_sql, histogram_sql
-from ..grouping import rows_by_group, rows_of_people
+from ..grouping import coded_rows, rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
+from ..margins.counting import CountingTables, cells_sql, chosen_records_sql, in_chunks
 from ..relations.join import RowsOf, one_table
 from ..relations.lookup import looked_up
 from .dialect import PostgresDialect
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     import psycopg
 
     Connection = psycopg.Connection[Any]
+
+#: Number of sets of columns in one SELECT: the server takes at most 4,096.
+_SETS_AT_ONCE = 1000
 
 
 @dataclass
@@ -91,7 +95,9 @@ def statement(counting: Counting, rows_of: RowsOf, dialect: PostgresDialect) -> 
     parts = _Statement()
     counting, table, kinds = one_table(counting, rows_of, dialect, parts.declared)
     table, kinds = looked_up(counting, table, kinds, dialect, parts.declared)
-    if counting.unit == ROW:
+    if isinstance(counting, CountingTables):
+        sql = _tables(counting, coded_rows(counting, table, kinds, dialect, parts.declared), dialect, parts)
+    elif counting.unit == ROW:
         sql = rows_by_group(counting, table, kinds, dialect, parts.declared)
     else:
         choose = _events if counting.max_rows is not None else _sets if fits_in_a_word(counting) else _ranked
@@ -129,6 +135,15 @@ def discovering_statement(
 
     table, kinds = looked_up(counting, table, kinds, dialect, parts.declared)
     return groups_sql(counting, table, kinds, dialect, parts.declared, hashed), parts.values
+
+
+def _tables(counting: CountingTables, coded: str, dialect: PostgresDialect, parts: _Statement) -> str:
+    def hashed(text: str) -> str:
+        return dialect.hash_with(text, parts.given(counting.key.hex(), "text"))
+
+    records = chosen_records_sql(counting, coded, hashed, "text")
+    cells = [cells_sql(counting, sets, "records") for sets in in_chunks(counting.sets, _SETS_AT_ONCE)]
+    return f"WITH records AS MATERIALIZED ({records}) {' UNION ALL '.join(cells)}"
 
 
 # ------------------------------------------------------------------------------------------------ people are the units

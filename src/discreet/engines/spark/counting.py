@@ -17,8 +17,9 @@ from ..bounding import Chosen, fits_in_a_word, group_of_rank, missed_sql, number
 from ..counted_cells import counts_of_cells, occupied_of_cells
 from ..discovery import discovered_groups, groups_sql
 from ..events import events_sql, histogram_sql
-from ..grouping import rows_by_group, rows_of_people
+from ..grouping import coded_rows, rows_by_group, rows_of_people
 from ..hashed_choice import hash_input_sql, one_row_in_each_group
+from ..margins.counting import CountingTables, cells_sql, chosen_records_sql
 from ..relations.join import one_table
 from ..relations.lookup import looked_up
 from .dialect import SPARK
@@ -86,6 +87,8 @@ def query(tables: Tables, counting: Counting) -> DataFrame:
     table, kinds = looked_up(counting, table, kinds, SPARK, declared)
     if isinstance(counting, Discovering):
         sql = groups_sql(counting, table, kinds, SPARK, declared, lambda text: SPARK.bounding_hash(text, counting.key))
+    elif isinstance(counting, CountingTables):
+        sql = _tables(counting, coded_rows(counting, table, kinds, SPARK, declared))
     elif counting.unit == ROW:
         sql = rows_by_group(counting, table, kinds, SPARK, declared)
     else:
@@ -95,6 +98,11 @@ def query(tables: Tables, counting: Counting) -> DataFrame:
     made = session.sql(sql)
     examine(made)
     return made
+
+
+def _tables(counting: CountingTables, coded: str) -> str:
+    records = chosen_records_sql(counting, coded, lambda text: SPARK.bounding_hash(text, counting.key), "STRING")
+    return cells_sql(counting, counting.sets, f"({records}) AS records")
 
 
 # ------------------------------------------------------------------------------------------------ people are the units

@@ -78,6 +78,9 @@ class SparkDialect(Dialect):
         is_whole = f"abs({number}) <= {LARGEST_WHOLE}D AND {number} = rint({number})"
         return f"CASE WHEN {is_whole} THEN CAST({number} AS BIGINT) END"
 
+    def iso_week(self, day: str) -> tuple[str, str]:
+        return f"extract(YEAROFWEEK FROM {day})", f"weekofyear({day})"
+
     def bounding_hash(self, unit: str, key: bytes) -> str:
         hash_input = f"concat('{key.hex()}:', CAST({unit} AS STRING))"
         return f"CAST(conv(substr(md5({hash_input}), 1, {HASH_DIGITS}), 16, 10) AS BIGINT)"

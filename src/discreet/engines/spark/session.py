@@ -42,6 +42,7 @@ PINNED: Mapping[str, str] = {
     "spark.sql.optimizer.metadataOnly": "false",
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.optimizer.runtimeFilter.semiJoinReduction.enabled": "false",
     "spark.sql.sources.bucketing.enabled": "false",
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.cbo.enabled": "false",
@@ -49,6 +50,10 @@ PINNED: Mapping[str, str] = {
     "spark.databricks.delta.stats.skipping": "false",
     "spark.sql.iceberg.aggregate-push-down.enabled": "false",
     "spark.sql.iceberg.planning.preserve-data-grouping": "false",
+    # tables of people are sorted and merged, however many rows they have: broadcasting one can fail by its size
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.join.preferSortMergeJoin": "true",
     # which data is read
     "spark.sql.sources.useV1SourceList": "parquet,orc,csv,text,binaryFile",
     "spark.sql.files.ignoreCorruptFiles": "false",
@@ -76,7 +81,7 @@ PINNED: Mapping[str, str] = {
 _KEPT = re.compile(
     r"spark\.sql\.(shuffle\.partitions|files\.maxPartition(Bytes|Num)|files\.openCostInBytes|files\.minPartitionNum"
     r"|adaptive\.(enabled|coalescePartitions\..*|advisoryPartitionSizeInBytes|skewJoin\..*)|catalog\..*|hive\.metastore.*"
-    r"|autoBroadcastJoinThreshold|broadcastTimeout)"
+    r"|broadcastTimeout)"
 )
 
 #: Settings that hold for all sessions of a cluster -> the values that are known here.

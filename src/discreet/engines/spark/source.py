@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from ...addresses import Address
 from ...errors import DiscreetError, InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
+from ...wording import listed as in_words
 from ..base import Counting, DiscoveredGroups, Discovering, OccupiedGroups, Snapshot, Source
 from ..columns import SourceColumn
 from .catalogue import description, files_of, refuse_temporary, sql_name, table_names, view_sql
@@ -30,12 +31,27 @@ def open_spark(address: Address) -> CountedSpark:
     """Return the files or the table behind an address; Spark is started by the first question."""
     place = read_place(address)
     pyspark_driver()
-    return CountedSpark(place, address.dataset)
+    return CountedSpark({place.name if place.kind == TABLE else address.dataset: place}, address.dataset)
 
 
 def open_session(given: SparkSession, dataset: str) -> CountedSpark:
     """Return the tables of a given session's catalogue under the name of a ledger; the session is left as it is."""
     return CountedSpark(given, dataset)
+
+
+def read_together(sources: Mapping[str, CountedSpark], dataset: str) -> CountedSpark:
+    """Return tables at one cluster, each the only one of its source, as one data set that a single session reads."""
+    places: dict[str, Place] = {}
+    for name, source in sources.items():
+        places[source.spelled(name)] = source.only_place
+    masters = {place.master for place in places.values()}
+    if len(masters) > 1:
+        raise InvalidInput(
+            f"the tables are at several clusters: {in_words(sorted(masters), 'and')}.",
+            "Join tables that one of them reads.",
+            argument="data",
+        )
+    return CountedSpark(places, dataset)
 
 
 @dataclass(frozen=True)
@@ -55,48 +71,67 @@ class SparkRelation:
 
 
 class CountedSpark(Source):
-    """One table of files, or the tables and views of a catalogue.
+    """Tables of files and of a catalogue, each at its place; or all tables and views of a session's catalogue.
 
     The files of a table are listed when a snapshot is opened. All passes read the files as listed, and afterwards they
     are listed again.
+
+    Parameters
+    ----------
+    where
+        The place of each table by its name, all at one cluster; or a session, whose catalogue names the tables.
+    dataset
+        The name that the ledger binds.
     """
 
-    def __init__(self, where: Place | SparkSession, name: str) -> None:
-        self._where = where
-        self._name = name
-        self.has_own_name = isinstance(where, Place)
+    joins_tables = True
+
+    def __init__(self, where: Mapping[str, Place] | SparkSession, dataset: str) -> None:
+        self._places = dict(where) if isinstance(where, Mapping) else {}
+        self._given = None if isinstance(where, Mapping) else where
+        self._dataset = dataset
+        self.has_own_name = self._given is None
         self._relations: dict[str, SparkRelation] = {}
 
     @property
     def dataset(self) -> str:
-        return self._name
+        return self._dataset
 
     @property
     def dialect(self) -> SparkDialect:
         return SPARK
 
     @property
-    def _place(self) -> Place | None:
-        return self._where if isinstance(self._where, Place) else None
+    def only_place(self) -> Place:
+        """The place of the one table."""
+        (place,) = self._places.values()
+        return place
 
     @cached_property
     def session(self) -> SparkSession:
         """The session of our own, with pinned settings."""
-        return start_session(self._where.master) if isinstance(self._where, Place) else own_session(self._where)
+        if self._given is not None:
+            return own_session(self._given)
+        return start_session(next(iter(self._places.values())).master)
 
     @cached_property
     def _names(self) -> list[str]:
-        if self._place is not None:
-            return [self._name if self._place.kind != TABLE else self._place.name]
-        with _in_full_words(self._name):
+        if self._given is None:
+            return list(self._places)
+        with _in_full_words(self._dataset):
             return table_names(self.session)
 
     def tables(self) -> list[str]:
         return list(self._names)
 
+    def call_table(self, name: str) -> CountedSpark:
+        if self._given is not None or len(self._places) != 1 or self.only_place.kind == TABLE:
+            return self
+        return CountedSpark({name: self.only_place}, self._dataset)
+
     def spelled(self, name: str) -> str:
-        if not isinstance(self._where, Place) and name not in self._relations:
-            refuse_temporary(self._where, name)
+        if self._given is not None and name not in self._relations:
+            refuse_temporary(self._given, name)
         return super().spelled(name)
 
     def relation(self, name: str) -> SparkRelation:
@@ -108,7 +143,7 @@ class CountedSpark(Source):
         return self._relations[spelling]
 
     def _read(self, name: str) -> SparkRelation:
-        place, session = self._place, self.session
+        place, session = self._places.get(name), self.session
         if place is not None and place.kind != TABLE:
             files = SparkFiles(place.name, place.kind)
             listed = files.listed(session)
@@ -141,7 +176,7 @@ class CountedSpark(Source):
 
     def _read_again(self, name: str, before: SparkRelation) -> SparkRelation:
         """Return a table or view as it is now. As long as files are the same ones, so are their columns."""
-        in_catalogue = self._place is None or self._place.kind == TABLE
+        in_catalogue = self._given is not None or self._places[name].kind == TABLE
         if not in_catalogue and before.files is not None and before.files.listed(self.session) == before.listed:
             return before
         return self._read(name)
@@ -164,7 +199,7 @@ class CountedSpark(Source):
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        if self._place is not None and not self._relations:
+        if self._given is None and not self._relations:
             self.relation(self.tables()[0])
         with logs_withheld():
             now = {name: self._read_again(name, before) for name, before in self._relations.items()}

@@ -198,8 +198,9 @@ class _Binding:
             raise refusal("two tables have columns whose names differ in case alone", "Rename one in a view.")
 
 
-#: Kinds of columns whose text is the same in every table and engine, so that units may be compared by it.
-_UNIT_KINDS = ("integer", "text")
+#: Kinds of columns whose text is the same in every table and engine, so that units may be compared by it. Of other
+#: columns the engine knows the types: it accepts UUIDs.
+_UNIT_KINDS = ("integer", "text", "date", "other")
 
 _KIND_IN_WORDS = {"integer": "whole numbers", "text": "text", "number": "numbers", "date": "dates"}
 

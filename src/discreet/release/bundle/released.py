@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -108,17 +108,19 @@ class Release(Result):
         sources = listed(list(dict.fromkeys(table.question.table for table in self.tables)))
         return f"Counts of {sources}, {len(self.tables)} tables"
 
-    def rows(self, table: int = 0) -> list[dict[str, Any]]:
+    def rows(self, table: int | str | Sequence[str] = 0) -> list[dict[str, Any]]:
         """Return a mapping for each cell of a table: group columns, count, status and error columns."""
         return self.table(table).rows()
 
-    def table(self, number: int = 0) -> ReleasedTable:
-        """Return a table by its number, from 0."""
+    def table(self, number: int | str | Sequence[str] = 0) -> ReleasedTable:
+        """Return a table by its number, from 0; of tables released at once by its columns: ``["sex", "age"]``."""
+        if isinstance(number, str) or (isinstance(number, Sequence) and all(isinstance(one, str) for one in number)):
+            return self.tables[0].part(number.split("*") if isinstance(number, str) else number)
         if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(self.tables):
             raise InvalidInput.must_be("number", f"that of a table, from 0 to {len(self.tables) - 1}", number)
         return self.tables[number]
 
-    def total(self, cells: Mapping[str, object] | None = None, *, table: int = 0) -> Combined:
+    def total(self, cells: Mapping[str, object] | None = None, *, table: int | str | Sequence[str] = 0) -> Combined:
         """Return the sum of the selected cells, with a confidence interval.
 
         ``cells`` selects by group columns, ``{"site": 1, "health": ["good", "poor"]}``, with ``...`` for the group of
@@ -138,11 +140,11 @@ class Release(Result):
         """Return the sum of some cells as a percentage of that of others (by default all), with an interval."""
         return self.table(table).percentage(part, whole)
 
-    def to_pandas(self, table: int = 0) -> Any:
+    def to_pandas(self, table: int | str | Sequence[str] = 0) -> Any:
         """Return a table as a DataFrame of pandas, with nullable types."""
         return frames.to_pandas(self.table(table))
 
-    def to_polars(self, table: int = 0) -> Any:
+    def to_polars(self, table: int | str | Sequence[str] = 0) -> Any:
         """Return a table as a DataFrame of polars."""
         return frames.to_polars(self.table(table))
 
@@ -166,7 +168,7 @@ class Release(Result):
         quantiles = self.quantile_table(table)
         return [] if quantiles is None else quantiles.rows()
 
-    def chart(self, table: int = 0) -> Chart:
+    def chart(self, table: int | str | Sequence[str] = 0) -> Chart:
         """Draw the counts of a table with their intervals."""
         return self.table(table).chart()
 
@@ -222,5 +224,5 @@ class Release(Result):
         return self.describe()
 
     def __repr__(self) -> str:
-        cells = sum(table.counts.size for table in self.tables)
+        cells = sum(table.published_cells for table in self.tables)
         return f"<Release: {self.title}, {plural(cells, 'cell')}, epsilon {float(self.cost.epsilon):.6g}>"

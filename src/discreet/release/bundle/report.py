@@ -62,19 +62,28 @@ def release_report(release: Release, most: int = MAX_DRAWN_CELLS) -> Report:
 
 
 def _tables(release: Release, most: int) -> Iterator[Section]:
-    many = len(release.tables) > 1
-    files = table_files(len(release.tables))
-    for number, (file, table) in enumerate(zip(files[:MAX_TABLES], release.tables[:MAX_TABLES], strict=True)):
+    parts = [part for table in release.tables for part in table.parts]
+    many = len(parts) > 1
+    files = [file for table, name in zip(release.tables, table_files(len(release.tables)), strict=True)
+             for file in table.part_files(name)]  # fmt: skip
+    for number, (file, table) in enumerate(zip(files[:MAX_TABLES], parts[:MAX_TABLES], strict=True)):
         rounding = table.rounding_in_words(f"`{file}`", f"`{rounded_file(file)}`")
         notes = (Prose(rounding, tone="note"),) if rounding else ()
-        question = Prose(question_in_words(release.plan, table.plan), tone="lead")
-        first, *others = table_sections(table, release.quantile_table(number), most)
-        yield replace(first, title=table.title if many else "", parts=(question, *first.parts, *notes))
+        first_of_plan = number == 0 or table.plan is not parts[number - 1].plan
+        question = (Prose(question_in_words(release.plan, table.plan), tone="lead"),) if first_of_plan else ()
+        first, *others = table_sections(table, _quantiles_of(release, number), most)
+        yield replace(first, title=table.title if many else "", parts=(*question, *first.parts, *notes))
         yield from others
-        yield Section("The question in SQL", (Code(table.question.text),), "folded")
-    if len(release.tables) > MAX_TABLES:
-        more = plural(len(release.tables) - MAX_TABLES, "more table")
+        if first_of_plan:
+            yield Section("The question in SQL", (Code(table.question.text),), "folded")
+    if len(parts) > MAX_TABLES:
+        more = plural(len(parts) - MAX_TABLES, "more table")
         yield Section(parts=(Prose(f"The CSV files have {more}."),))
+
+
+def _quantiles_of(release: Release, number: int) -> QuantileTable | None:
+    """Return the quantiles of a table by its number; tables released at once have none."""
+    return release.quantile_table(number) if number < len(release.tables) else None
 
 
 def table_sections(

@@ -231,7 +231,9 @@ class _Audit:
         names = table_files(len(plan.tables))
         layout = self._layout()
         tables = tuple(
-            table.read(self._text(name), name, plan.level, plan.edition, layout)
+            table.read(
+                self._text(table.recorded_file(name)), table.recorded_file(name), plan.level, plan.edition, layout
+            )
             for name, table in zip(names, plan.tables, strict=True)
         )
         return tables, plan.lead.lines_in_words

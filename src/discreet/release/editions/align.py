@@ -38,13 +38,15 @@ def edition_names(releases: Sequence[Release]) -> tuple[str, ...]:
 
 def align_tables(releases: Sequence[Release], names: Sequence[str]) -> list[list[Aligned]]:
     """Return each table in every edition, with groups in the order of the first edition."""
-    first = releases[0]
-    for release, name in zip(releases, names, strict=True):
-        for table in release.tables:
-            table.refuse_comparison(name)
     for other, name in zip(releases[1:], names[1:], strict=True):
-        _refuse_other_terms(first, other, names[0], name)
-    return [[release.tables[k].aligned(table) for release in releases] for k, table in enumerate(first.tables)]
+        _refuse_other_terms(releases[0], other, names[0], name)
+    aligned = []
+    for editions in zip(*(release.tables for release in releases), strict=True):
+        shared = [table.shared_with(editions) for table in editions]
+        for table, name in zip(shared[1:], names[1:], strict=True):
+            _refuse_other_groups(shared[0].groups, table.groups, names[0], name)
+        aligned.append([table.aligned(shared[0]) for table in shared])
+    return aligned
 
 
 def _refuse_other_terms(first: Release, other: Release, name: str, other_name: str) -> None:
@@ -60,7 +62,9 @@ def _refuse_other_terms(first: Release, other: Release, name: str, other_name: s
         mine, theirs = _without_table(one.question), _without_table(another.question)
         if mine != theirs:
             raise _differ("the question", name, one.question.text, other_name, another.question.text)
-        _refuse_other_groups(one.groups, another.groups, name, other_name)
+        kinds = ["groups found in the data" if one.plan.stands_alone else "declared groups" for one in (one, another)]
+        if kinds[0] != kinds[1]:
+            raise _differ("where groups come from", name, kinds[0], other_name, kinds[1])
 
 
 def _differ(what: str, name: str, mine: object, other: str, theirs: object) -> InvalidInput:

@@ -15,15 +15,12 @@ import numpy as np
 from ...exact.arrays import BoolArray, FloatArray
 from ...exact.laws import Law
 from ...exact.rationals import float_down
-from ..noise.shares import CELL_PART, kept_shares
+from ..noise.shares import CELL_PART, kept_shares, reuse_nearby
 from ..noise.weighted import QUICK_SMOOTHNESS, SMOOTHNESS, WeightedTerms, chernoff, half_width
 from .combining import MAX_ROUNDING_ERROR, LevelCombination, distinct_terms
 
 #: Number of distinct weights above which bounds may be a few per cent wider, to be quick.
 _MAX_SMOOTH_TERMS = 100
-
-#: Part of a bound up to which it is taken for a share nearby too, enlarged by the largest change between them.
-_NEAR = Fraction(1, 100)
 
 
 def level_share_interval(
@@ -48,24 +45,17 @@ def level_share_interval(
     differences = [_difference_terms(combination.laws, *pair) for pair in weights]
     terms = tuple(term for _, of_whole in weights for term in distinct_terms(combination.laws, of_whole))
     slope = Fraction(half_width(terms, miss * CELL_PART, QUICK_SMOOTHNESS)) if terms else Fraction(0)
-    known: dict[bool, dict[Fraction, Fraction]] = {True: {}, False: {}}
 
-    def width(share: Fraction, part_of_miss: Fraction, is_rough: bool) -> Fraction:
-        for near, bound in known[is_rough].items():
-            between = abs(share - near) * slope  # |W(share)| <= |W(near)| + |share - near| |Z_P + Z_Q|
-            if between <= _NEAR * bound:
-                return bound + between
+    def bound(share: Fraction, part_of_miss: Fraction, is_rough: bool) -> Fraction:
         terms = tuple(term for difference in differences for term in difference(float(share)))
-        bound = MAX_ROUNDING_ERROR
         if terms and is_rough:
-            bound += Fraction(chernoff(terms, float_down(part_of_miss)))
-        elif terms:
+            return MAX_ROUNDING_ERROR + Fraction(chernoff(terms, float_down(part_of_miss)))
+        if terms:
             smoothness = SMOOTHNESS if len(terms) <= _MAX_SMOOTH_TERMS else QUICK_SMOOTHNESS
-            bound += Fraction(half_width(terms, part_of_miss, smoothness))
-        known[is_rough][share] = bound
-        return bound
+            return MAX_ROUNDING_ERROR + Fraction(half_width(terms, part_of_miss, smoothness))
+        return MAX_ROUNDING_ERROR
 
-    return kept_shares(*totals, width, slope, miss)
+    return kept_shares(*totals, reuse_nearby(bound, slope), slope, miss)
 
 
 def _difference_terms(

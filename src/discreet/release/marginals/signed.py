@@ -127,10 +127,20 @@ class Margins:
                 signed = np.concatenate([signed, -signed], axis=axis)
         return signed
 
-    def signed(self, counts: IntArray, columns: Columns) -> IntArray:
-        """Return the signed marginal of a full cross-table of counts: for tests, as no release builds one."""
-        others = tuple(column for column in range(len(self.sizes)) if column not in columns)
-        table = counts.sum(axis=others)
+    def parts_of(self, table: Columns) -> list[Columns]:
+        """Return the sets within a table, smallest first."""
+        return subsets(table)
+
+    @cached_property
+    def largest(self) -> tuple[Columns, ...]:
+        """The tables that are within no other: all signed marginals follow from their counts."""
+        inner = {part for table in self.tables for part in subsets(table) if part != table}
+        return tuple(dict.fromkeys(table for table in self.tables if table not in inner))
+
+    def signed(self, counts: IntArray, columns: Columns, within: Columns | None = None) -> IntArray:
+        """Return the signed marginal of a table of counts of the columns ``within``, by default of all columns."""
+        axes = tuple(range(len(self.sizes))) if within is None else within
+        table = counts.sum(axis=tuple(k for k, column in enumerate(axes) if column not in columns))
         for place in reversed(range(len(columns))):
             if self.sizes[columns[place]] == 2:
                 table = table.take(0, axis=place) - table.take(1, axis=place)

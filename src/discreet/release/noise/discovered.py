@@ -1,15 +1,16 @@
 """Noise for groups that are not known in advance: a group is named if its noisy count exceeds the threshold D.
 
-The first measure of a table names its groups (:mod:`discreet.privacy.partition_selection` has the law and the proof).
-Further measures have ordinary geometric noise and are drawn for named groups alone.
+The first measure of a table names its groups. Further measures are drawn for named groups alone. There are two kinds of
+noise, of which a plan takes the one with the lower threshold: truncated geometric noise
+(:mod:`discreet.privacy.partition_selection`), and the discrete Gaussian (:mod:`discreet.privacy.gaussian_thresholds`).
 
 Published counts are selected by their size, so every statement about them is conditional: for any true count, given
-that the group was named, the interval has at least the stated coverage. One interval always contains the true count n
-of a report y: noise never exceeds D and an empty group is never named, so ``max(1, y - D) <= n <= y + D``.
+that the group was named, the interval has at least the stated coverage.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,20 +21,44 @@ import numpy as np
 from ...errors import InvalidInput
 from ...exact.arrays import FloatArray, IntArray
 from ...exact.bits import Bits
-from ...exact.laws import Finite
-from ...exact.rationals import as_fraction, read_alpha
 from ...mechanism import Mechanism
-from ...mechanisms.geometric import bounded_geometric, two_sided_geometric
-from ...privacy.certificate import Privacy
-from ...privacy.partition_selection import least_reach, naming_delta_up
 from ...report import Json
 from ...wording import percent
 from .accuracy import NO_END, Accuracy, Expected, read_level
 from .cells import CellNoise
 from .worst_cases import widest_interval
 
-#: The family of the noise that names groups.
-NAMING_FAMILY = "bounded_geometric"
+#: Intervals of the reports from the least that is published on; those after the last are shifted by the difference.
+Intervals = tuple[IntArray, IntArray]
+
+
+@dataclass(frozen=True)
+class PersonDraws:
+    """What one person can change in tables of discovered groups.
+
+    Attributes
+    ----------
+    counts
+        For each group of one person, the number of its counts that they change; the first of them names the group.
+    replaced
+        True if one person is replaced by another, whose groups come on top.
+    step
+        The largest change of a count: 1, or ``max_rows``.
+    """
+
+    counts: tuple[int, ...]
+    replaced: bool = False
+    step: int = 1
+
+    @property
+    def draws(self) -> int:
+        """The number of draws that may name a group."""
+        return len(self.counts) * (2 if self.replaced else 1)
+
+    @property
+    def moved(self) -> int:
+        """The number of counts that change."""
+        return sum(self.counts) * (2 if self.replaced else 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +82,9 @@ class ExpectedSelected(Expected):
     Attributes
     ----------
     reach
-        D, the largest noise and the largest bias of the count that names a group.
+        D, the threshold.
     half_width_when_unbiased
-        The half-width for groups of 2D + 1 or more, whose counts are unbiased.
+        The half-width for large groups, whose counts are unbiased.
     half_width_of_others
         The half-width for the further measures of a table; None without further measures.
     """
@@ -91,12 +116,12 @@ class ExpectedSelected(Expected):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DiscoveredNoise(CellNoise):
-    """The noise of the cells of discovered groups. Made by :func:`discovered_noise`.
+    """The noise of the cells of discovered groups. Made by :func:`.naming.chosen_noise`.
 
     Attributes
     ----------
     measures
-        Number of counts of each group; the first names it, the others have the second mechanism.
+        Number of counts of each group; the first names it.
     """
 
     measures: int = 1
@@ -104,51 +129,45 @@ class DiscoveredNoise(CellNoise):
     def __post_init__(self) -> None:
         super().__post_init__()
         unbounded = (self.output, self.low, self.which, self.high, self.known) == ("clamped", 0, None, None, False)
-        families = [mechanism.family for mechanism in self.mechanisms]
-        if not unbounded or families != [NAMING_FAMILY, "two_sided_geometric"][: min(self.measures, 2)]:
+        if not unbounded or not self._fits:
             raise InvalidInput(
-                "this is not the noise of groups that are discovered: bounded geometric noise for the first measure, "
-                "geometric noise for the others.",
+                "this is not the noise of groups that are discovered: bounded geometric noise for the first measure "
+                "and geometric noise for the others, or discrete Gaussian noise for all.",
                 argument="mechanisms",
             )
+
+    @property
+    @abstractmethod
+    def _fits(self) -> bool:
+        """True if the mechanisms are those of this kind of noise."""
 
     @property
     def naming(self) -> Mechanism:
         """The mechanism of the first count of a group, which decides whether the group is named."""
         return self.mechanisms[0]
 
-    @cached_property
-    def law(self) -> Finite:
-        noise = self.naming.kernel.noise
-        assert noise is not None and isinstance(noise.law, Finite)
-        return noise.law
-
     @property
+    @abstractmethod
     def reach(self) -> int:
         """D, the threshold: only noisy counts above it are published."""
-        return self.law.high
 
     @property
-    def alpha(self) -> Fraction:
-        return as_fraction(self.naming.parameters["alpha"])
-
-    @property
-    def delta(self) -> Fraction:
-        """The probability that a group of one person is named, rounded up."""
-        return naming_delta_up(self.alpha, self.reach)
-
-    @cached_property
+    @abstractmethod
     def further(self) -> CellNoise | None:
         """The noise of the further measures; None without any."""
-        return CellNoise(self.mechanisms[1:], None, "clamped", 0) if self.measures > 1 else None
 
-    def charges(self, sensitivity: int, draws: int, epsilon: Fraction) -> list[tuple[Privacy, int]]:
-        """Return the losses of one unit: its draws that may name a group, and the other counts that it can move.
+    # ---------------------------------------------------------------- privacy
 
-        ``epsilon`` is the part of each draw, an upper bound of the epsilon of its noise: ``e^-epsilon <= alpha``.
+    @abstractmethod
+    def proved_delta(self, epsilon: Fraction, delta: Fraction, person: PersonDraws) -> Fraction:
+        """Return the delta to charge, which is at most ``delta``; refuse noise that (epsilon, delta) is not proved for.
+
+        The proof is of all tables of a release together, which have this noise.
         """
-        naming = [(Privacy(epsilon=epsilon, delta=self.delta), draws)]
-        return [*naming, (Privacy(epsilon=epsilon), sensitivity - draws)] if sensitivity > draws else naming
+
+    @abstractmethod
+    def named_alone(self, draws: int, step: int) -> Fraction:
+        """Return an upper bound of the probability that any of so many groups of one person is named."""
 
     # ---------------------------------------------------------------- drawing
 
@@ -158,12 +177,13 @@ class DiscoveredNoise(CellNoise):
         Parameters
         ----------
         counts
-            The true counts, a row for each group and a column for each measure.
+            The true counts, a row for each group and a column for each measure. A group whose first count is 0 is not
+            named, since other tables do not have it.
         bits
             The source of randomness.
         """
         first = CellNoise((self.naming,)).draw(counts[:, 0], bits)
-        named = np.flatnonzero(first > self.reach)
+        named = np.flatnonzero((first > self.reach) & (counts[:, 0] > 0))
         reports = np.empty((named.size, self.measures), np.int64)
         reports[:, 0] = first[named]
         if self.further is not None:
@@ -177,17 +197,24 @@ class DiscoveredNoise(CellNoise):
         low, high = self.intervals(reports, coverage)
         certain_low, certain_high = np.zeros(reports.size, np.int64), np.full(reports.size, NO_END)
         first = slice(None, None, self.measures)
-        certain_low[first] = np.maximum(1, reports[first] - self.reach)
-        certain_high[first] = reports[first] + self.reach
+        certain_low[first], certain_high[first] = self._certain(reports[first])
         return SelectedAccuracy(coverage, low, high, *self.figures(reports.size), certain_low, certain_high)
+
+    @abstractmethod
+    def _certain(self, reports: IntArray) -> Intervals:
+        """Return the intervals that always contain the true counts of named groups."""
+
+    @abstractmethod
+    def _selected(self, coverage: Fraction) -> Intervals:
+        """Return the intervals of the reports D + 1, D + 2, ..., given that the group is named."""
 
     def intervals(self, reported: object, coverage: Fraction) -> tuple[IntArray, IntArray]:
         """Return intervals with this coverage for the true counts of named groups, given that they were named."""
         reports = self._flat(reported).reshape(-1, self.measures)
         low, high = np.zeros(reports.shape, np.int64), np.zeros(reports.shape, np.int64)
-        least, most = conditional_intervals(self.law, coverage)
-        first, last = self.reach + 1, 3 * self.reach + 1  # from the last on, intervals are shifted
-        listed = np.clip(reports[:, 0], first, last)
+        least, most = self._selected(coverage)
+        first = self.reach + 1
+        listed = np.clip(reports[:, 0], first, first + least.size - 1)  # from the last on, intervals are shifted
         low[:, 0] = least[listed - first] + reports[:, 0] - listed
         high[:, 0] = most[listed - first] + reports[:, 0] - listed
         if self.further is not None:
@@ -195,94 +222,68 @@ class DiscoveredNoise(CellNoise):
             low[:, 1:], high[:, 1:] = (one.reshape(-1, self.measures - 1) for one in others)
         return low.reshape(-1), high.reshape(-1)
 
+    @cached_property
+    @abstractmethod
+    def _bias(self) -> float:
+        """The mean of report minus truth for a group of one, given that it is named: the largest of all groups."""
+
     def figures(self, size: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return for each cell the largest sd, least and largest bias and least probability of the truth.
 
-        Given that it is named, a group of one person has the count D + 1, which is D too high. A group of 2D + 1 or
-        more is always named, and its count is unbiased. The noise is log-concave, so truncation reduces its variance.
+        A group of one is named with a report above D, which is not its count. The noise is log-concave, so truncation
+        reduces its variance, and the mean of what is left falls as groups grow.
         """
         figures = np.zeros((4, size // self.measures, self.measures))
         sd, _, _, _ = CellNoise((self.naming,)).figures(1)
-        figures[0, :, 0], figures[2, :, 0] = sd[0], self.reach
+        figures[0, :, 0], figures[2, :, 0] = sd[0], self._bias
         if self.further is not None:
             figures[:, :, 1:] = np.stack(self.further.figures(1))[:, :, None]
         return tuple(figures.reshape(4, -1))  # type: ignore[return-value]
 
+    @abstractmethod
     def expected(self, level: object = Fraction(19, 20)) -> ExpectedSelected:
-        """Return the worst case over the true counts of named groups, given that they are named.
+        """Return the worst case over the true counts of named groups, given that they are named."""
 
-        It is a group of one person: given that it is named, its count is D + 1, which is D too high. Groups of 2D + 1
-        or more are always named, and their counts have the noise without selection.
-        """
-        coverage, unselected = read_level(level), CellNoise(self.mechanisms[:1]).expected(level)
+    def _expected(self, kind: type[ExpectedSelected], coverage: Fraction, widest: int) -> ExpectedSelected:
+        """Return the worst case, of which a count that names its group is at most ``widest`` off."""
+        unselected = CellNoise(self.mechanisms[:1]).expected(coverage)
         sd, bias_low, bias_high, exact = self.figures(self.measures)
-        other = None if self.further is None else self.further.expected(level).half_width
-        return ExpectedSelected(
-            coverage, max(self.reach, other or 0), float(sd.max()), float(bias_low.min()), float(bias_high.max()),
+        other = None if self.further is None else self.further.expected(coverage).half_width
+        return kind(
+            coverage, max(widest, other or 0), float(sd.max()), float(bias_low.min()), float(bias_high.max()),
             float(exact.min()), self.reach, unselected.half_width, other,
         )  # fmt: skip
 
     def widest_interval(self, coverage: Fraction) -> int:
         """Return the largest width (high - low) of an interval of a named group."""
-        least, most = conditional_intervals(self.law, coverage)
+        least, most = self._selected(coverage)
         others = None if self.further is None else widest_interval(self.further, coverage)
         return max(int((most - least).max()), others or 0)
+
+    # ---------------------------------------------------------------- words
+
+    @abstractmethod
+    def large_group_in_words(self, several: str) -> str:
+        """Return from which size on a group is named, as a sentence."""
+
+    @property
+    @abstractmethod
+    def bias_in_words(self) -> str:
+        """Return how far small counts are too high on average, as a clause."""
+
+    @abstractmethod
+    def error_in_words(self, level: Fraction) -> str:
+        """Return sentences on the noise of published counts and on their bias."""
 
     # ---------------------------------------------------------------- files
 
     def to_json(self) -> dict[str, Json]:
         return {**super().to_json(), "measures": self.measures}
 
-    @classmethod
-    def from_json(cls, description: Mapping[str, object]) -> DiscoveredNoise:
-        noise = CellNoise.from_json(description)
-        measures = description.get("measures")
-        if type(measures) is not int or measures < 1:
-            raise InvalidInput("the noise of discovered groups says for how many measures it is.", argument="measures")
-        if noise.which is not None or len(noise.mechanisms) != min(measures, 2):
-            raise InvalidInput("discovered groups have one noise, and further measures another.", argument="mechanisms")
-        return cls(noise.mechanisms, noise.which, noise.output, noise.low, noise.high, noise.known, measures)
 
-
-def discovered_noise(epsilon: Fraction, delta: Fraction, draws: int, measures: int) -> DiscoveredNoise:
-    """Make the noise with which each draw has this epsilon and all draws of one unit together have this delta.
-
-    >>> discovered_noise(Fraction(1, 5), Fraction(1, 10**8), draws=5, measures=1).reach
-    89
-    """
-    alpha = read_alpha(None, epsilon)
-    mechanisms = [bounded_geometric(least_reach(alpha, delta, draws), alpha=alpha)]
-    if measures > 1:
-        mechanisms.append(two_sided_geometric(alpha=alpha))
-    return DiscoveredNoise(tuple(mechanisms), None, "clamped", 0, None, False, measures)
-
-
-def conditional_intervals(law: Finite, coverage: Fraction) -> tuple[IntArray, IntArray]:
-    """Return the intervals of the reports y = D+1..3D+1, given that the group is named.
-
-    The report Y of a true count n has the law of n + Z, given that it is above D. The interval of y contains n if both
-    P(Y >= y) and P(Y <= y) exceed (1 - coverage)/2. The noise is log-concave, so the first grows with n, the second
-    falls, and these n form a range. The decision is exact, in integers.
-    """
-    reach, share = law.high, (1 - coverage) / 2
-    tails = [0]
-    for weight in law.weights:  # the law is symmetric, so sums from below are sums from above
-        tails.append(tails[-1] + weight)
-
-    def at_least(z: int) -> int:
-        """Return the weight of Z >= z."""
-        return tails[min(max(reach - z + 1, 0), 2 * reach + 1)]
-
-    def exceeds_share(part: int, n: int) -> bool:
-        return part * share.denominator > at_least(reach + 1 - n) * share.numerator
-
-    low, high = [], []
-    least = most = 1
-    for y in range(reach + 1, 3 * reach + 2):
-        while not exceeds_share(at_least(y - least), least):
-            least += 1
-        while exceeds_share(at_least(reach - most) - at_least(y - most), most + 1):
-            most += 1
-        low.append(least)
-        high.append(most)
-    return np.array(low, np.int64), np.array(high, np.int64)
+def read_measures(description: Mapping[str, object]) -> int:
+    """Return the number of measures in a description."""
+    measures = description.get("measures")
+    if type(measures) is not int or measures < 1:
+        raise InvalidInput("the noise of discovered groups says for how many measures it is.", argument="measures")
+    return measures

@@ -30,6 +30,9 @@ CELL_PART = Fraction(1, 100)
 #: A cell is not divided further once its width adds less than this part of the bound to the bound and to the estimate.
 _FINE = Fraction(1, 100)
 
+#: Part of a bound up to which it is taken for a share nearby too, enlarged by the largest change between them.
+_NEAR = Fraction(1, 100)
+
 #: Largest number of divisions of the range of shares.
 _MAX_DIVISIONS = 40
 
@@ -94,6 +97,34 @@ def share_interval(law: Law, part: tuple[int, int], rest: tuple[int, int], miss:
 
     slope = balance_width(law, part[1] + rest[1], 0, Fraction(0), miss * CELL_PART)
     return kept_shares(Fraction(part[0]), Fraction(rest[0]), width, slope, miss)
+
+
+def reuse_nearby(
+    bound: Callable[[Fraction, Fraction, bool], Fraction], slope: Fraction
+) -> Callable[[Fraction, Fraction, bool], Fraction]:
+    """Return the width function of :func:`kept_shares` that takes bounds of shares nearby, to be quick.
+
+    Between two shares, ``|W(share)| <= |W(near)| + |share - near| |Z_P + Z_Q|``.
+
+    Parameters
+    ----------
+    bound
+        A function of a share, a probability, and whether to be quick: a bound that the error of the estimated balance
+        exceeds with at most that probability.
+    slope
+        As for :func:`kept_shares`.
+    """
+    known: dict[bool, dict[Fraction, Fraction]] = {True: {}, False: {}}
+
+    def width(share: Fraction, miss: Fraction, is_rough: bool) -> Fraction:
+        for near, wide in known[is_rough].items():
+            between = abs(share - near) * slope
+            if between <= _NEAR * wide:
+                return wide + between
+        known[is_rough][share] = bound(share, miss, is_rough)
+        return known[is_rough][share]
+
+    return width
 
 
 def kept_shares(

@@ -68,26 +68,38 @@ def law_variance(law: Law) -> Fraction:
 def characteristic(law: Law, s: FloatArray) -> FloatArray:
     """Return the characteristic function E cos(s Z)."""
     if isinstance(law, GeometricTails):
-        atom, ratio = float(law.atom), float(law.ratio)
-        cosine = np.cos(s)
-        return np.asarray(atom + (1 - atom) * (1 - ratio) * (cosine - ratio) / (1 - 2 * ratio * cosine + ratio * ratio))
-    sigma2 = float(law_variance(law))  # of a discrete Gaussian
+        return geometric_characteristic(float(law.atom), float(law.ratio), s)
+    return gaussian_characteristic(float(law_variance(law)), s)
+
+
+def geometric_characteristic(atom: float | FloatArray, ratio: float | FloatArray, s: FloatArray) -> FloatArray:
+    """Return E cos(s Z) of geometric tails; parameters may be arrays."""
+    cosine = np.cos(s)
+    return np.asarray(atom + (1 - atom) * (1 - ratio) * (cosine - ratio) / (1 - 2 * ratio * cosine + ratio * ratio))
+
+
+def gaussian_characteristic(sigma2: float | FloatArray, s: FloatArray) -> FloatArray:
+    """Return E cos(s Z) of a discrete Gaussian; parameters may be an array."""
     folded = s - 2 * math.pi * np.round(s / (2 * math.pi))
-    periods = math.ceil(9 / (2 * math.pi * math.sqrt(sigma2))) + 1
-    shifts = 2 * math.pi * np.arange(-periods, periods + 1)
-    total = sum(np.exp(-((folded + shift) ** 2) * sigma2 / 2) for shift in shifts.tolist())
-    return np.asarray(total / np.exp(-(shifts**2) * sigma2 / 2).sum())
+    periods = math.ceil(9 / (2 * math.pi * math.sqrt(np.min(sigma2)))) + 1
+    shifts = [2 * math.pi * k for k in range(-periods, periods + 1)]
+    total = sum(np.exp(-((folded + shift) ** 2) * sigma2 / 2) for shift in shifts)
+    return np.asarray(total / sum(np.exp(-(shift**2) * sigma2 / 2) for shift in shifts))
 
 
 def log_moment(law: Law, s: FloatArray) -> FloatArray:
     """Return log E exp(s Z) or an upper bound; infinity where it does not exist."""
     if isinstance(law, GeometricTails):
-        atom, ratio = float(law.atom), float(law.ratio)
-        up, down = np.exp(s), np.exp(-s)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            sides = (1 - ratio) / 2 * (up / (1 - ratio * up) + down / (1 - ratio * down))
-            return np.where(ratio * np.maximum(up, down) < 1, np.log(atom + (1 - atom) * sides), np.inf)
+        return geometric_log_moment(float(law.atom), float(law.ratio), s)
     return np.asarray(s * s * float(law_variance(law)) / 2)  # of a discrete Gaussian: Canonne, Kamath, Steinke 2020
+
+
+def geometric_log_moment(atom: float | FloatArray, ratio: float | FloatArray, s: FloatArray) -> FloatArray:
+    """Return log E exp(s Z) of geometric tails, infinity where it does not exist; parameters may be arrays."""
+    up, down = np.exp(s), np.exp(-s)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sides = (1 - ratio) / 2 * (up / (1 - ratio * up) + down / (1 - ratio * down))
+        return np.where(ratio * np.maximum(up, down) < 1, np.log(atom + (1 - atom) * sides), np.inf)
 
 
 def _thetas(laws: list[tuple[Law, float]], spread: float) -> FloatArray:
@@ -125,6 +137,62 @@ def _spread(terms: tuple[WeightedTerms, ...]) -> float:
     return math.sqrt(sum(term.count * term.weight**2 * float(law_variance(term.law)) for term in terms))
 
 
+@dataclass(frozen=True)
+class SmoothedSeries:
+    """The Fourier series of the probabilities of ``W + U``.
+
+    Attributes
+    ----------
+    spread
+        The standard deviation of W.
+    reach
+        A bound that ``|W|`` exceeds with a tenth of ``RESERVED_PROBABILITY`` at most.
+    smoothness
+        The standard deviation of W over that of U.
+    """
+
+    spread: float
+    reach: float
+    smoothness: float = SMOOTHNESS
+
+    @property
+    def width(self) -> float:
+        """The standard deviation of U."""
+        return max(self.spread / self.smoothness, self.reach / (20 * self.smoothness))
+
+    @property
+    def period(self) -> float:
+        """The period of the series."""
+        return 2 * (self.reach + 10 * self.width)
+
+    @property
+    def frequencies(self) -> FloatArray:
+        """The frequencies of the terms; beyond the last one the characteristic function of U is negligible."""
+        spacing = 2 * math.pi / self.period
+        return np.asarray(spacing * np.arange(1.0, math.ceil(7.5 / self.width / spacing) + 1), np.float64)
+
+    def smoothing(self, frequencies: FloatArray) -> FloatArray:
+        """Return the characteristic function of U."""
+        return np.asarray(np.exp(-((frequencies * self.width) ** 2) / 2))
+
+    def half_width(self, product: FloatArray, allowed: float) -> float:
+        """Return a q with P(|W| > q) <= allowed, from the characteristic function of ``W + U``.
+
+        It is given at the first frequencies; those that are left out must be negligible.
+        """
+        frequencies, period = self.frequencies[: product.size], self.period
+        series = product * (4 / (period * frequencies))
+
+        def exceeds(y: float) -> float:
+            return 1 - 2 * y / period - float(series @ np.sin(frequencies * y)) + RESERVED_PROBABILITY
+
+        low, high = 0.0, self.reach
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if exceeds(middle) <= allowed else (middle, high)
+        return high + NORMAL_REACH * self.width
+
+
 @lru_cache(maxsize=512)
 def half_width(terms: tuple[WeightedTerms, ...], share: Fraction, smoothness: float = SMOOTHNESS) -> float:
     """Return the least q with P(|W| > q) <= share, or one slightly larger, rounded up to four digits.
@@ -148,33 +216,21 @@ def half_width(terms: tuple[WeightedTerms, ...], share: Fraction, smoothness: fl
     if not used:
         return 0.0
     if len(used) == 1 and used[0].count == 1:
-        return _rounded_up(used[0].weight * quantile(used[0].law, share / 2))
+        return rounded_up(used[0].weight * quantile(used[0].law, share / 2))
     allowed = float_down(share)
     best, spread = chernoff(used, allowed), _spread(used)
-    reach = chernoff(used, RESERVED_PROBABILITY / 10)
-    width = max(spread / smoothness, reach / (20 * smoothness))
-    period = 2 * (reach + 10 * width)
-    spacing = 2 * math.pi / period
-    frequencies: FloatArray = np.asarray(spacing * np.arange(1.0, math.ceil(7.5 / width / spacing) + 1), np.float64)
+    series = SmoothedSeries(spread, chernoff(used, RESERVED_PROBABILITY / 10), smoothness)
+    frequencies = series.frequencies
     if frequencies.size * len(used) > MAX_FOURIER_VALUES:
-        return _rounded_up(best)
-    product: FloatArray = np.exp(-((frequencies * width) ** 2) / 2)
+        return rounded_up(best)
+    product = series.smoothing(frequencies)
     for term in used:
         product *= characteristic(term.law, frequencies * term.weight) ** term.count
-    product *= 4 / (period * frequencies)
-
-    def exceeds(y: float) -> float:
-        return 1 - 2 * y / period - float(product @ np.sin(frequencies * y)) + RESERVED_PROBABILITY
-
-    low, high = 0.0, reach
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if exceeds(middle) <= allowed else (middle, high)
     # weights are rounded to 24 binary digits, which moves W by less than 1e-5 standard deviations
-    return _rounded_up(min(best, high + NORMAL_REACH * width + 1e-5 * spread))
+    return rounded_up(min(best, series.half_width(product, allowed) + 1e-5 * spread))
 
 
-def _rounded_up(value: float) -> float:
+def rounded_up(value: float) -> float:
     """Round up to four significant digits, so that the last digits of the machine do not show."""
     if not value:
         return 0.0

@@ -204,7 +204,10 @@ def _data(sheet: Sheet, columns: list[Column], meanings: Mapping[str, str], form
     lines = 1
     for k, column in enumerate(columns):
         is_centred = _is_beside_another_kind(columns, k)
-        cell_format = formats["answer" if is_centred else column.type]
+        group = column.name not in COLUMN_MEANING
+        # a year or the number of a site, without commas
+        is_code = group and column.name not in meanings and column.type == "integer"
+        cell_format = formats["answer" if is_centred else "code" if is_code else column.type]
         heading = "centre heading" if is_centred else "heading" if column.type == "text" else "right heading"
         meaning = meanings.get(column.name, COLUMN_MEANING.get(column.name, "a column of the groups"))
         sheet.write_string(0, k, prose(meaning), formats["meaning"])
@@ -213,7 +216,6 @@ def _data(sheet: Sheet, columns: list[Column], meanings: Mapping[str, str], form
         width = min(40, max(18, longest))
         sheet.set_column(k, k, width)
         lines = max(lines, 2 + len(meaning) // width)
-        group = column.name not in COLUMN_MEANING
         for line, value in enumerate(column.values, 2):
             if isinstance(value, str) or (value is None and group and column.type == "text"):
                 sheet.write_string(line, k, cell_text(label(value, MAX_CELL_CHARACTERS)), cell_format)

@@ -39,6 +39,7 @@ _FORMATS: Mapping[str, Mapping[str, object]] = {
     "across": {"bold": True, "align": "center"},
     "meaning": {"italic": True, "font_size": 9, "font_color": "#555555", "text_wrap": True, "valign": "top"},
     "integer": {"num_format": "#,##0"},
+    "code": {"num_format": "0"},
     "number": {"num_format": "#,##0.######"},
     "percent": {"num_format": '+0.0"%";-0.0"%"'},
     "change": {"num_format": "+#,##0;-#,##0;0"},

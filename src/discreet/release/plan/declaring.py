@@ -52,7 +52,7 @@ def declare_groups(
         )
     _refuse_unused(domain, groups, {column for draft in drafts for column in draft.declared_columns})
     for draft in drafts:
-        draft.groups = _groups_of(draft, domain, groups, declaring)
+        draft.declare([_groups_of(one, domain, groups, declaring) for one in draft.declarations])
         refuse_too_many_cells([draft])
         if zeros is not None:
             draft.groups = declared.with_zeros(draft.groups, zeros)
@@ -164,6 +164,8 @@ def contribution_bound(max_groups: int | None, who: Unit, drafts: Sequence[Draft
     """Return the contribution bound. It changes what the counts mean, so it has no default where it matters."""
     if max_groups is not None:
         return max_groups
+    if any(draft.counts_once for draft in drafts):
+        return 1
     counts = [draft.groups.live for draft in drafts if draft.groups.live > 1 and set(draft.base.by) != {who.column}]
     if who.is_row or not counts:
         return 1

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ...errors import InvalidInput, arg
+from ...errors import InvalidInput, arg, named
 from ...exact.arrays import IntArray
 from ...exact.rationals import claimed, text_up
 from ...ledger.budget import Cost
 from ...mechanism import Mechanism
+from ...privacy.certificate import Certificate
 from ..noise.cells import CellNoise, TableFamily, cell_noise, takes_sigma2
 from ..noise.targets import epsilon_for, sigma2_for
 from ..pricing import composition, weakest_noise
@@ -82,10 +83,11 @@ class NoiseRequest:
             times = sum(table.sensitivity for table in tables)
             epsilon = times * Fraction(certificate.epsilon)
             if all(change.by_one for table in tables for _, change in table.changes):
-                return epsilon, times * Fraction(certificate.delta)
-            return epsilon, claimed(composition(tables).delta(epsilon))  # larger steps lose more than as many deltas
+                return epsilon, _below_one(times * Fraction(certificate.delta), certificate)
+            # larger steps lose more than as many deltas
+            return epsilon, _below_one(claimed(composition(tables).delta(epsilon)), certificate)
         if request.epsilon is not None and (certificate.delta or math.isinf(certificate.epsilon)):
-            return request.epsilon, claimed(composition(tables).delta(request.epsilon))
+            return request.epsilon, _below_one(claimed(composition(tables).delta(request.epsilon)), certificate)
         return request.epsilon, request.delta
 
     def overpayment_note(self, tables: Sequence[TablePlan], cost: Cost) -> list[str]:
@@ -124,3 +126,15 @@ class NoiseRequest:
 
         properties, loss = self.request.properties or (), self.request.loss or "L0"
         return lambda n, epsilon: design(n, epsilon=epsilon, properties=properties, loss=loss)
+
+
+def _below_one(delta: Fraction, certificate: Certificate) -> Fraction:
+    """Return the delta of a release by a saved mechanism; refuse one that guarantees nothing."""
+    if delta >= 1:
+        raise InvalidInput(
+            "this release would guarantee nothing: its delta would reach 1.",
+            f"The delta of the mechanism is {text_up(certificate.delta)}, and it counts for every step that one person "
+            f"moves: lower {named('max_groups')} or {named('max_rows')}, or take a mechanism with a smaller delta.",
+            argument="mechanism",
+        )
+    return delta

@@ -31,9 +31,9 @@ from ..acceptance import Accept, Acceptance, check_plan
 from ..levels.quantiles import read_share
 from ..noise.accuracy import Expected, read_level
 from ..protection import Protection, read_max_rows
-from ..tables.kinds import table_from_json
 from ..tables.table import TablePlan
 from .caps import CapError
+from .kinds import table_from_json
 from .report import odds_in_words, plan_report, several_units_in_words
 
 #: The public request of a release, as JSON.
@@ -321,8 +321,8 @@ def _plan_from_request(request: Request) -> Plan:
         tables.append(table_from_json(entry, question, groups, protection))
         if tables[-1].stands_alone and question.tables:
             raise InvalidInput("groups are not discovered in joined tables.", argument="request")
-        if tables[-1].stands_alone and len(request["tables"]) > 1:
-            raise InvalidInput("groups are discovered by one question at a time.", argument="request")
+    if len({table.stands_alone for table in tables}) > 1:
+        raise InvalidInput("groups are discovered by all questions of a release or by none.", argument="request")
     if sum(table.share for table in tables) != 1:
         raise InvalidInput("the shares of the tables of this request do not add up to one.", argument="request")
     epsilon, delta = as_fraction(request["epsilon"]), as_fraction(request["delta"])

@@ -26,7 +26,6 @@ from ...unit import Unit
 from ..protection import Protection
 from ..tables.discovery import refuse_misfits
 from ..tables.draft import Draft, joined_kinds
-from ..tables.kinds import draft_of
 from ..tables.table import TablePlan
 from .banding import banded_notes, declare_bands
 from .caps import CapError, errors_of_caps, refuse_with_rows
@@ -39,6 +38,7 @@ from .declaring import (
     refuse_too_many_cells,
     refuse_unmatchable_values,
 )
+from .kinds import draft_of
 from .noise_request import NoiseRequest
 from .plan import Plan
 from .quantile_planning import add_quantiles, quantiles_of, refuse_without_bands, request_for_quantiles

@@ -21,6 +21,7 @@ from ...wording import find_name
 from ..noise.accuracy import read_level
 from ..noise.cells import OUTPUTS
 from ..protection import WHOSE, read_max_rows
+from ..tables.margins.wanted import read_tables
 from .fields import (
     BY_COLUMN,
     NAMES,
@@ -78,6 +79,7 @@ class RequestFields(TypedDict, total=False):
     zeros: Rows
     totals: str | Sequence[str] | None
     quantile: str | Sequence[str | QuantileRequest]
+    tables: int | str | Sequence[object] | Mapping[str, object] | None
     bands: Domain | None
     discover: str | Sequence[str] | None
     one_row_each: bool
@@ -155,6 +157,10 @@ class ReleaseRequest:
         Quantiles to find in the counts, ``"age:0.5"`` for the median of age, or a list of them. The question then
         counts by that column too, in its bands, each unit in one group, and by default without clamping. Medians cost
         nothing beyond the counts.
+    tables
+        All tables at once: the largest number of columns of a table (``2`` for all tables of one and of two columns and
+        the total), or the tables, ``["sex*age", "age*job=3"]``, with public weights of those that matter more. Each
+        person is counted with one record, and all tables agree. With a delta the noise is discrete Gaussian.
     split
         For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default. For one question
         with totals: the parts of its levels, the finest first; by default chosen for a small largest error.
@@ -370,6 +376,17 @@ class ReleaseRequest:
             "Medians and other quantiles to find in the counts.",
         ),
     )
+    tables: tuple[str, ...] | None = field(
+        default=None,
+        metadata=field_words(
+            "All tables at once",
+            "All tables of up to so many of the columns, such as 2, or a list of tables: sex,age*job=3, where 3 is "
+            f"a public weight. They share epsilon and agree with each other; with {arg('delta')} they are the most "
+            "accurate.",
+            {"anyOf": [WHOLE, TEXT, TEXTS]},
+            "Tables to publish at once, which agree with each other.",
+        ),
+    )
     bands: Domain | None = field(
         default=None,
         metadata=field_words(
@@ -502,6 +519,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "mechanism": read_mechanism,
     "counts": lambda name: find_name(name, OUTPUTS, "a form of counts", argument="counts"),
     "totals": read_totals,
+    "tables": read_tables,
     "quantile": lambda texts: read_quantiles(texts or ()),
     "suppress_below": read_suppression,
     "level": read_level,

@@ -77,7 +77,31 @@ class AlignedCells(Aligned):
 
 
 @dataclass(frozen=True, eq=False)
-class AlignedLevels(Aligned):
+class AlignedIntervals(Aligned):
+    """A table whose counts are compared by their intervals: discovered groups, which both editions name.
+
+    The interval of a count holds given that its group is named. The editions have independent noise, so the intervals
+    of both hold together given that both name the group.
+    """
+
+    def changes(self, later: Aligned, coverage: Fraction, *, growth: bool = True) -> Changes:
+        assert isinstance(later, AlignedIntervals)
+        each = (1 + coverage) / 2  # so that both intervals hold together
+        return enclosed_changes(self._enclosed(each), later._enclosed(each), growth=growth)
+
+    @property
+    def _numbers(self) -> IntArray | FloatArray:
+        """The counts that are compared."""
+        return self.counts
+
+    def _enclosed(self, coverage: Fraction) -> EnclosedCounts:
+        """Return the counts with intervals of this coverage."""
+        ends = replace(self.table, level=coverage).errors
+        return EnclosedCounts(self._numbers, ends["low"][self.order], ends["high"][self.order])
+
+
+@dataclass(frozen=True, eq=False)
+class AlignedLevels(AlignedIntervals):
     """A table with totals: its counts are combined over levels and have intervals of their own.
 
     Attributes
@@ -92,12 +116,6 @@ class AlignedLevels(Aligned):
     def counts_for_people(self) -> IntArray | FloatArray:
         return self.rounded
 
-    def changes(self, later: Aligned, coverage: Fraction, *, growth: bool = True) -> Changes:
-        assert isinstance(later, AlignedLevels)
-        each = (1 + coverage) / 2  # so that both intervals hold together
-        return enclosed_changes(self._enclosed(each), later._enclosed(each), growth=growth)
-
-    def _enclosed(self, coverage: Fraction) -> EnclosedCounts:
-        """Return the counts with intervals of this coverage."""
-        ends = replace(self.table, level=coverage).errors
-        return EnclosedCounts(self.counts.astype(float), ends["low"][self.order], ends["high"][self.order])
+    @property
+    def _numbers(self) -> IntArray | FloatArray:
+        return self.counts.astype(float)

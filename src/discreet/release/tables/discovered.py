@@ -1,4 +1,7 @@
-"""Tables of discovered groups (partition selection): a group is named if its noisy count is large enough."""
+"""Tables of discovered groups (partition selection): a group is named if its noisy count is large enough.
+
+All tables of a release have the same noise and threshold: the draws of a person in all of them are proved at once.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,8 @@ from ...errors import InvalidInput, arg
 from ...exact.arrays import IntArray
 from ...exact.bits import Bits
 from ...exact.integers import is_integer
-from ...exact.rationals import bound_up, claimed, read_alpha, text_up
+from ...exact.rationals import as_fraction, text_up
 from ...ledger.budget import Cost
-from ...privacy.compose import compose
-from ...privacy.partition_selection import lost_by_any
 from ...privacy.relations import RELATIONS
 from ...questions.domains import has_rest
 from ...questions.groups import Groups, domain_column
@@ -28,8 +29,10 @@ from ...wording import listed, percent
 from ..made_up import MADE_UP_VALUES, USUAL_TOTAL, MadeUpSizes, parts_of, read_total, spread
 from ..noise import worst_cases
 from ..noise.cells import CellNoise
-from ..noise.discovered import DiscoveredNoise, discovered_noise
+from ..noise.discovered import DiscoveredNoise, PersonDraws
+from ..noise.naming import chosen_noise, naming_from_json
 from ..protection import Change, Protection
+from .aligned import Aligned, AlignedIntervals
 from .columns import CERTAIN_COLUMNS, LAYOUT, NORMAL, ErrorColumn
 from .csv_lines import Refuted
 from .discovery import Discovery, name_groups, read_discovery, read_groups
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DiscoveredTablePlan(PlainTablePlan):
-    """A table whose groups are found in the data, the only table of its release.
+    """A table whose groups are found in the data, as those of all tables of its release.
 
     Attributes
     ----------
@@ -77,15 +80,12 @@ class DiscoveredTablePlan(PlainTablePlan):
             raise InvalidInput(
                 "the groups of this request do not fit the columns its question groups by.", argument="request"
             )
-        if (
-            protection.max_rows is not None
-            or groups.zeros
-            or entry["share"] != "1"
-            or discovery.one_row_each != (protection.unit == ROW)
-        ):
+        if groups.zeros or discovery.one_row_each != (protection.unit == ROW):
             raise InvalidInput("this request discovers groups in a way that no release does.", argument="request")
-        noise = DiscoveredNoise.from_json(entry["noise"])
-        return cls(question, groups, noise, Fraction(1), sensitivity(question, protection), discovery=discovery)
+        return cls(
+            question, groups, naming_from_json(entry["noise"]), as_fraction(entry["share"]),
+            sensitivity(question, protection), None, protection.max_rows, discovery=discovery,
+        )  # fmt: skip
 
     # ---------------------------------------------------------------- size and noise
 
@@ -113,9 +113,10 @@ class DiscoveredTablePlan(PlainTablePlan):
 
     @staticmethod
     def price(tables: Sequence[TablePlan], protection: Protection, epsilon: Fraction | None, delta: Fraction) -> Cost:
-        (table,) = tables
-        assert isinstance(table, DiscoveredTablePlan) and epsilon is not None  # a request without epsilon was refused
-        return price_discovery(table.question, protection, table.noise, epsilon, delta)
+        assert epsilon is not None  # a request without epsilon was refused
+        if len({table.share for table in tables}) > 1:
+            raise InvalidInput("questions that discover groups have equal shares.", argument="split")
+        return price_discovery([(table.question, table.noise) for table in tables], protection, epsilon, delta)
 
     # ---------------------------------------------------------------- counting, drawing, recording
 
@@ -124,13 +125,11 @@ class DiscoveredTablePlan(PlainTablePlan):
 
     @staticmethod
     def count(source: Source, countings: Sequence[Counting]) -> Sequence[Counted]:
-        """Find all groups and their true counts.
+        """Find all groups and their true counts, of all questions in one state of the data.
 
         Time and memory depend on the number of groups, as they do on the number of rows; neither is hidden.
         """
-        (counting,) = countings
-        assert isinstance(counting, Discovering)
-        return [source.discover(counting)]
+        return source.discover_all([counting for counting in countings if isinstance(counting, Discovering)])
 
     def answer(self, counted: Counted, bits: Bits) -> dict[str, Json]:
         """Draw the counts; return the named groups and their noisy counts."""
@@ -253,25 +252,30 @@ class DiscoveredTable(ReleasedTable):
     def has_counts_of(self, other: ReleasedTable) -> bool:
         return self.groups == other.groups and super().has_counts_of(other)
 
-    def refuse_comparison(self, edition: str) -> None:
-        """Refuse counts that were selected by their size, whose noise is conditional on that."""
-        raise InvalidInput(
-            f"the groups of {edition} were found in the data, so they differ from edition to edition.",
-            "Declare the groups by a domain to compare editions.",
-            argument="editions",
-        )
+    def shared_with(self, editions: Sequence[ReleasedTable]) -> ReleasedTable:
+        """Return the groups that all these editions name; of others one of the counts is not known."""
+        shared = set.intersection(*(set(_labels(one.groups)) for one in editions))
+        if not shared:
+            raise InvalidInput(
+                "no group is named in all editions.", "Declare the groups by a domain to compare them.",
+                argument="editions",
+            )  # fmt: skip
+        kept = np.array([label in shared for label in _labels(self.groups)])
+        groups = replace(self.groups, cells=self.groups.codes()[kept])
+        return replace(self, plan=replace(self.plan, groups=groups), counts=self.counts[kept], status=self.status[kept])
+
+    def aligned(self, first: ReleasedTable) -> Aligned:
+        cells = super().aligned(first)
+        return AlignedIntervals(self, cells.counts, cells.status, cells.order)
 
     @property
     def error_sentence(self) -> str:
         noise = self.plan.noise
         if not self.counts.size:
             return f"No group has a noisy count above {noise.reach:,}, so none is named."
-        expected = noise.expected(self.level)
         return (
-            f"The noise of a count has a standard deviation of at most {text_up(expected.sd, 3)} and never exceeds "
-            f"{noise.reach:,}. Only counts above {noise.reach:,} are published: those of groups of fewer than "
-            f"{2 * noise.reach + 1:,} are too high on average, by up to {noise.reach:,}; all others are unbiased. Each "
-            f"interval contains the true count of a group that is named at least {percent(self.level, 6)} of the time."
+            f"{noise.error_in_words(self.level)} Each interval contains the true count of a group that is named at "
+            f"least {percent(self.level, 6)} of the time."
         )
 
     @property
@@ -285,6 +289,11 @@ class DiscoveredTable(ReleasedTable):
     def post_processing(self) -> str:
         further = " Further measures are raised to 0 where they are below." if len(self.measures) > 1 else ""
         return f"{self.title}: none; that small counts are withheld is part of the mechanism.{further}"
+
+
+def _labels(groups: Groups) -> list[tuple[object, ...]]:
+    """Return the values of each group."""
+    return list(zip(*(groups.labels(column) for column in range(len(groups.columns))), strict=True))
 
 
 @dataclass
@@ -350,58 +359,63 @@ class DiscoveredDraft(Draft):
     # ---------------------------------------------------------------- noise
 
     def measure(self, protection: Protection, sizes: IntArray | None) -> None:
-        moved = sensitivity(self.base, protection)
-        self.change = Change(moved, moved)
+        person = person_draws([self.base], protection)
+        self.change, self.max_rows = Change.uniform(person.moved, protection.max_rows), protection.max_rows
 
     def tables(self, drafts: Sequence[Draft], protection: Protection, noise: CellRequest) -> Sequence[TablePlan]:
-        epsilon = self.request.epsilon
+        epsilon, questions = self.request.epsilon, [draft.base for draft in drafts]
         assert epsilon is not None  # a request without epsilon was refused
-        return [self.table(question_noise(self.base, protection, epsilon, self.request.delta))]
+        measures = [len(question.aggregates) for question in questions]
+        noises = chosen_noise(epsilon, self.request.delta, person_draws(questions, protection), measures)
+        return [draft.table(one) for draft, one in zip(drafts, noises, strict=True)]
 
     def table(self, noise: CellNoise) -> DiscoveredTablePlan:
         assert isinstance(noise, DiscoveredNoise)
-        return DiscoveredTablePlan(self.base, self.groups, noise, Fraction(1), self.change.l1, discovery=self.discovery)
+        return DiscoveredTablePlan(
+            self.base, self.groups, noise, self.share, self.change.l1, None, self.max_rows, discovery=self.discovery
+        )
 
 
 # ------------------------------------------------------------------------------------------------ noise and price
 
 
+def person_draws(questions: Sequence[Question], protection: Protection) -> PersonDraws:
+    """Return what one unit can change in the tables of these questions, for any number of groups.
+
+    Where rows are counted, each count of a group has its own, also where a unit is in one of them only.
+    """
+    counts = [one.most_at_once if protection.max_rows is None else len(one.aggregates) for one in questions]
+    replaced = RELATIONS[protection.relation].moves > 1
+    return PersonDraws(
+        tuple(many for many in counts for _ in range(protection.max_groups)), replaced, protection.max_rows or 1
+    )
+
+
 def sensitivity(question: Question, protection: Protection) -> int:
-    """Return the largest number of counts that one unit can move, for any number of groups."""
-    return naming_draws(protection) * question.most_at_once
-
-
-def naming_draws(protection: Protection) -> int:
-    """Return the number of naming draws that one unit affects: max_groups, or twice that where units are exchanged."""
-    return RELATIONS[protection.relation].moves * protection.max_groups
-
-
-def question_noise(question: Question, protection: Protection, epsilon: Fraction, delta: Fraction) -> DiscoveredNoise:
-    """Return the noise of a question: epsilon is divided equally among the counts that one unit can move."""
-    each = epsilon / sensitivity(question, protection)
-    return discovered_noise(each, delta, naming_draws(protection), len(question.aggregates))
+    """Return the largest change of all counts by one unit, for any number of groups."""
+    person = person_draws([question], protection)
+    return person.moved * person.step
 
 
 def price_discovery(
-    question: Question, protection: Protection, noise: DiscoveredNoise, epsilon: Fraction, delta: Fraction
+    tables: Sequence[tuple[Question, CellNoise]], protection: Protection, epsilon: Fraction, delta: Fraction
 ) -> Cost:
-    """Return the cost: all of epsilon, and delta ``1 - (1 - delta_1)^m`` for the m draws that may name a group.
+    """Return the cost: all of epsilon, and the delta that is proved for all draws of one unit in all tables.
 
-    The judge composes the draws without knowing how the threshold was chosen.
+    The judge proves it from the noise, the threshold and the bounds of a unit, without knowing how they were chosen.
     """
-    moved, draws = sensitivity(question, protection), naming_draws(protection)
-    each = epsilon / moved
-    alphas = [Fraction(str(mechanism.parameters["alpha"])) for mechanism in noise.mechanisms]
-    if noise.measures != len(question.aggregates) or any(alpha != read_alpha(None, each) for alpha in alphas):
+    noises = [noise for _, noise in tables if isinstance(noise, DiscoveredNoise)]
+    measures = [len(question.aggregates) for question, _ in tables]
+    if [noise.measures for noise in noises] != measures or len({_law(noise) for noise in noises}) != 1:
         raise InvalidInput("this noise is not that of the epsilon that is stated for it.", argument="epsilon")
-    cost_delta = min(delta, claimed(bound_up(lost_by_any(noise.delta, draws))))
-    if not compose(noise.charges(moved, draws, each)).holds(epsilon, cost_delta):
-        raise InvalidInput(
-            f"a threshold of {noise.reach} does not give delta = {float(delta):g} with epsilon = {float(epsilon):g}.",
-            "Ask for a larger delta.",
-            argument="delta",
-        )
-    return Cost(epsilon, cost_delta, None)
+    person = person_draws([question for question, _ in tables], protection)
+    widest = max(noises, key=lambda noise: noise.measures)  # it has the noise of further measures, if any table has
+    return Cost(epsilon, widest.proved_delta(epsilon, delta, person), None)
+
+
+def _law(noise: DiscoveredNoise) -> tuple[type, str, int]:
+    """Return what tables of one release must share: the kind and the parameters of the noise, and the threshold."""
+    return type(noise), str(noise.naming.parameters), noise.reach
 
 
 # ------------------------------------------------------------------------------------------------ in words
@@ -429,16 +443,17 @@ def named_in_words(
     without = [] if protection.unit == ROW else [protection.unit]
     outside = "outside WHERE" + (" or the declared groups" if groups.columns else "")
     by = f" by {question.aggregates[0].name}" if len(question.aggregates) > 1 else ""
-    reach, draws, cells = noise.reach, naming_draws(protection), _cells_of_a_value(discovery, protection, groups)
-    one, together = (text_up(lost_by_any(noise.delta, many), 3) for many in (cells, draws))
+    person, cells = person_draws([question], protection), _cells_of_a_value(discovery, protection, groups)
+    reach, draws = noise.reach, person.draws
+    one, together = (text_up(noise.named_alone(many, person.step), 3) for many in (cells, draws))
     of_all = "" if draws == cells else f" ({together} for the {draws} draws of one {who})"
     sentences = [
         f"The values of {listed(discovery.columns)} come from the data. A group is named{by} only if its noisy count "
         f"is above {reach:,}. How many groups are withheld is not published.",
-        f"A value that only one {who} has is printed as it stands with probability at most {one}{of_all}. A group of "
-        f"{2 * reach + 1:,} {several} or more is always named.",
-        f"Only large enough noisy counts are published, so the counts of small groups are too high on average, by up "
-        f"to {reach:,}. Intervals take this into account.",
+        f"A value that only one {who} has is printed as it stands with probability at most {one}{of_all}. "
+        f"{noise.large_group_in_words('rows' if protection.max_rows else several)}",
+        f"Only large enough noisy counts are published, so the counts of small groups are too high on average, "
+        f"{noise.bias_in_words}. Intervals take this into account.",
         f"Rows without a value of {' or '.join([*without, *discovery.columns])}, and rows {outside}, are not counted. "
         "We cannot say how many: that number is itself private.",
     ]

@@ -91,8 +91,9 @@ class Discovery:
     def counting(self, question: Question, groups: Groups, protection: Protection, key: bytes) -> Discovering:
         """Return the groups and counts to ask of the source."""
         return Discovering(
-            question, groups, protection.unit, protection.max_groups, key, self.source_columns(question), self.kinds
-        )
+            question, groups, protection.unit, protection.max_groups, key, self.source_columns(question), self.kinds,
+            max_rows=protection.max_rows,
+        )  # fmt: skip
 
     def published_groups(
         self, question: Question, groups: Groups, labels: Sequence[Array], declared: IntArray
@@ -209,14 +210,11 @@ def refuse_misfits(request: ReleaseRequest) -> None:
                 f"Leave it out, or add {arg('discover', 'COLUMN')}.",
             )
         return
-    if len(request.questions) > 1:
-        raise InvalidInput("groups are discovered by one question at a time.", "Release it alone.", argument="discover")
     reasons = {
         "groups": "lists the groups, which are to be found", "zeros": "names groups, which are to be found",
         "sizes": "gives the sizes of groups that are not known", "bound": "is for mechanisms that are tables",
         "error": "has no epsilon, which the threshold follows from",
         "suppress_below": "withholds counts, as the threshold does already",
-        "max_rows": "counts rows, and a group is named by the number of its people",
         "properties": "asks for a design", "loss": "asks for a design",
         "bands": "cuts numbers into declared bands", "totals": "adds up groups, of which some are withheld",
     }  # fmt: skip
@@ -225,10 +223,17 @@ def refuse_misfits(request: ReleaseRequest) -> None:
             raise InvalidInput(f"{arg(name)} {reason}.", f"Leave it out with {arg('discover')}.", argument=name)
     if request.suppress_below is not None:
         raise InvalidInput(f"{arg('suppress_below')} withholds counts, as the threshold does already.", "Leave it out.")
+    if len(request.questions) > 1 and len(set(request.split)) > 1:
+        raise InvalidInput(
+            "questions that discover groups have equal shares of epsilon.",
+            f"Leave {arg('split')} out.",
+            argument="split",
+        )
     if request.mechanism != "geometric":
         raise InvalidInput(
-            "groups are discovered with bounded geometric noise, and with no other noise.",
+            "the noise of discovered groups is chosen by its threshold.",
             f"Leave {arg('mechanism')} out.",
+            argument="mechanism",
         )
     if request.counts not in (None, "clamped"):
         raise InvalidInput("counts of discovered groups are never negative.", f"Leave {arg('counts')} out.")

@@ -88,6 +88,9 @@ class Draft:
     #: False if small groups are left out, so that no quantile can be found in the counts.
     counts_every_group: ClassVar[bool] = True
 
+    #: True if each unit is counted once in all, so that no contribution bound is asked for.
+    counts_once: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         self.question = self.base = self.original.plain
 
@@ -122,6 +125,15 @@ class Draft:
     def declared_columns(self) -> tuple[str, ...]:
         """The group columns whose values are declared."""
         return self.question.by
+
+    @property
+    def declarations(self) -> Sequence[Draft]:
+        """The drafts whose groups are declared each by itself: this one, or one for each column."""
+        return (self,)
+
+    def declare(self, groups: Sequence[Groups]) -> None:
+        """Take the declared groups of each of the declarations."""
+        (self.groups,) = groups
 
     def refuse_domain(self) -> None:
         """Refuse a domain that does not go with this kind of table."""

@@ -294,6 +294,24 @@ class ReleasedTable:
 
     # ---------------------------------------------------------------- what is published
 
+    @property
+    def parts(self) -> tuple[ReleasedTable, ...]:
+        """The tables that are published: this one, or several that were released at once."""
+        return (self,)
+
+    def part_files(self, name: str) -> list[str]:
+        """Return the name of the file of each of the tables."""
+        return [name]
+
+    def part(self, columns: Sequence[str]) -> ReleasedTable:
+        """Return the table by these columns, of several that were released at once."""
+        raise InvalidInput.must_be("table", "a number: this release has no tables by columns", columns)
+
+    @property
+    def published_cells(self) -> int:
+        """Number of published cells."""
+        return int(self.counts.size)
+
     def files(self, name: str) -> Iterator[tuple[str, str]]:
         """Yield the CSV files of the table by name; the first has this name."""
         yield name, self.csv_text()
@@ -368,8 +386,9 @@ class ReleasedTable:
         """Return True if another table has the same counts and flags."""
         return np.array_equal(self.counts, other.counts) and np.array_equal(self.status, other.status)
 
-    def refuse_comparison(self, edition: str) -> None:
-        """Refuse counts that cannot be compared with those of another edition."""
+    def shared_with(self, editions: Sequence[ReleasedTable]) -> ReleasedTable:
+        """Return the part of the table that can be compared with these editions of it."""
+        return self
 
     def aligned(self, first: ReleasedTable) -> Aligned:
         """Return the table with its counts in the order of another edition."""

@@ -1,7 +1,7 @@
 """The base class of all kinds of tables: counting, drawing, recording, reading back, pricing and wording.
 
-A kind is a subclass of :class:`TablePlan` in a file of its own, listed in :mod:`.kinds`. Nothing outside this package
-asks which kind a table is.
+A kind is a subclass of :class:`TablePlan` in a file of its own, listed in :mod:`...plan.kinds`. Nothing outside this
+package asks which kind a table is.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class TablePlan(ABC):
     suppress_below: int | None = None
     max_rows: int | None = None
 
-    #: True if a release with this kind of table has no other table.
+    #: True if a release with this kind of table has no table of another kind.
     stands_alone: ClassVar[bool] = False
     #: The sentence of an audit on a table whose lines are all correct.
     lines_in_words: ClassVar[str]
@@ -204,6 +204,10 @@ class TablePlan(ABC):
     @abstractmethod
     def file_names(self, name: str) -> list[str]:
         """Return the names of the CSV files of the released table; the first is this name."""
+
+    def recorded_file(self, name: str) -> str:
+        """Return the name of the file from which an audit reads the counts and computes all others."""
+        return name
 
     @abstractmethod
     def read(self, text: str, name: str, coverage: Fraction, edition: str, layout: int) -> ReleasedTable:

@@ -7,7 +7,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...errors import DiscreetError
-from ...ledger.ledger import Ledger, verify_store
+from ...ledger.books import verify_store
+from ...ledger.ledger import Ledger
 from ...ledger.statement import LedgerStatement
 from ...ledger.stores.open import open_store
 from ..frame.answers import page

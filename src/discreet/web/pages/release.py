@@ -307,7 +307,10 @@ async def _form(request: Request) -> ReleaseForm:
 
 def _refusal(problem: DiscreetError, form: ReleaseForm) -> str:
     """Render an error in the words of this form, which names the unit, with the field that it is about."""
-    titles = {"max_groups": f"Groups per {form.unit_word}", "sizes": "Size of each group", "total": "In all, about"}
+    titles = {
+        "max_groups": f"Groups per {form.unit_word}", "max_rows": f"Rows per {form.unit_word}",
+        "sizes": "Size of each group", "total": "In all, about",
+    }  # fmt: skip
     return refusal(problem, form.field_of(problem), isinstance(problem, IncompleteForm), **titles)
 
 

@@ -35,9 +35,9 @@ QUANTILE_TITLES = {
 
 #: Field of the form and of a request -> default, which a request omits.
 DEFAULTS = {
-    "epsilon": "", "error": "", "delta": "0", "mechanism": "geometric", "counts": "", "max_groups": "", "level": "0.95",
-    "edition": "", "title": "", "publisher": "", "source": "", "contact": "", "totals": "", "one_row_each": "",
-    "relation": "add-remove",
+    "epsilon": "", "error": "", "delta": "0", "mechanism": "geometric", "counts": "", "max_groups": "", "max_rows": "",
+    "level": "0.95", "edition": "", "title": "", "publisher": "", "source": "", "contact": "", "totals": "",
+    "one_row_each": "", "relation": "add-remove",
 }  # fmt: skip
 
 #: Way to declare the groups of a column -> advice if they are missing.
@@ -47,7 +47,7 @@ _EXAMPLES = {
 }
 
 #: The fields that are whole numbers.
-INTEGER_FIELDS = ("error", "max_groups")
+INTEGER_FIELDS = ("error", "max_groups", "max_rows")
 
 #: Fields of the form that only its preview reads.
 PREVIEW_FIELDS = ("total", "sizes", "draw")
@@ -194,7 +194,7 @@ class ReleaseForm:
     def _irrelevant_fields(self, unit: str) -> set[str]:
         """Return the fields that do not matter for this question, as the style of the form hides them."""
         discovers = any(column.way == "discover" for column in self.by)
-        fields = set()
+        fields = {"max_rows"} if unit == ROW else set()
         if unit == ROW or not self.by or self.quantiles:
             fields.add("max_groups")
         if not self.by or discovers:

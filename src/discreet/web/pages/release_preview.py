@@ -39,14 +39,15 @@ _LARGE_EPSILON = 5
 
 def summary(form: ReleaseForm, plan: Plan) -> tuple[str, ...]:
     """Return all choices of a form in a few words each."""
-    who, most = plan.protection.who, plan.protection.max_groups
+    who, most, rows = plan.protection.who, plan.protection.max_groups, plan.protection.max_rows
     by = f"by {listed([label(column.name, 40) for column in form.by])}" if form.by else "one count"
     totals = ", with totals" if any(table.measured_levels for table in plan.tables) else ""
     quantiles = _quantiles_in_words([request for table in plan.quantiles for request in table])
     groups = "" if who.is_row or not form.by else f", in {plural(most, 'group')} at most"
+    capped = "" if rows is None else f", with {plural(rows, 'row')}{' in each' if groups else ''} at most"
     return (
         dataset_in_words(plan),
-        f"protects one {who.one}{groups}",
+        f"protects one {who.one}{groups}{capped}",
         f"{by}{totals}",
         *([f"where {form.where}"] if form.where else []),
         *quantiles,

@@ -7,22 +7,28 @@ from typing import TYPE_CHECKING
 from ...questions.groups import Groups
 from ...questions.question import Question
 from ..protection import Protection
-from .discovered import DiscoveredDraft, DiscoveredTablePlan
-from .draft import Draft
-from .levelled import LevelledDraft, LevelledTablePlan
-from .plain import PlainDraft, PlainTablePlan
-from .sparse.plan import SparseDraft, SparseTablePlan
-from .table import Entry, TablePlan
+from ..tables.discovered import DiscoveredDraft, DiscoveredTablePlan
+from ..tables.draft import Draft
+from ..tables.levelled import LevelledDraft, LevelledTablePlan
+from ..tables.margins.draft import MarginsDraft
+from ..tables.margins.plan import MarginsTablePlan
+from ..tables.plain import PlainDraft, PlainTablePlan
+from ..tables.sparse.plan import SparseDraft, SparseTablePlan
+from ..tables.table import Entry, TablePlan
 
 if TYPE_CHECKING:
-    from ..plan.request import ReleaseRequest
+    from .request import ReleaseRequest
 
 #: The kinds of tables; an entry of a request belongs to the first one that it describes.
-KINDS: tuple[type[PlainTablePlan], ...] = (DiscoveredTablePlan, LevelledTablePlan, SparseTablePlan, PlainTablePlan)
+KINDS: tuple[type[PlainTablePlan | MarginsTablePlan], ...] = (
+    MarginsTablePlan, DiscoveredTablePlan, LevelledTablePlan, SparseTablePlan, PlainTablePlan,
+)  # fmt: skip
 
 
 def draft_of(request: ReleaseRequest, question: Question) -> Draft:
     """Return the draft of a question, of the kind that its request asks for."""
+    if request.tables is not None:
+        return MarginsDraft(request, question)
     if request.discover:
         return DiscoveredDraft(request, question)
     if question.levels or request.totals is not None:

@@ -1,0 +1,1 @@
+"""All tables at once: margins of many columns from one budget, which agree with each other."""
