@@ -77,12 +77,12 @@ class SparseTablePlan(PlainTablePlan):
     def from_json(cls, entry: Entry, question: Question, groups: Groups, protection: Protection) -> SparseTablePlan:
         if entry["sparse"] is not True or entry["suppress_below"] is None or entry["share"] != "1" or question.tables:
             raise InvalidInput("this request leaves out groups in a way that no release does.", argument="request")
-        table = cls.of(PlainTablePlan.from_json(entry, question, groups, protection))
+        table = cls.of_plain(PlainTablePlan.from_json(entry, question, groups, protection))
         table.sparse_noise  # noqa: B018 - refuses noise that is not the same for all cells
         return table
 
     @classmethod
-    def of(cls, table: PlainTablePlan) -> SparseTablePlan:
+    def of_plain(cls, table: PlainTablePlan) -> SparseTablePlan:
         """Return the same table without what is below its threshold."""
         return cls(
             table.question, table.groups, table.noise, table.share, table.sensitivity, table.suppress_below,
@@ -97,12 +97,12 @@ class SparseTablePlan(PlainTablePlan):
         return self.groups if self.declared is None else self.declared
 
     @property
-    def declared_cells(self) -> int:
+    def domain_cells(self) -> int:
         """Number of declared cells."""
         return self.declared_groups.size * len(self.question.aggregates)
 
     @property
-    def least(self) -> int:
+    def published_from(self) -> int:
         """The smallest count that is published."""
         assert self.suppress_below is not None
         return self.suppress_below
@@ -110,7 +110,7 @@ class SparseTablePlan(PlainTablePlan):
     @property
     def sparse_noise(self) -> SparseNoise:
         """The noise of all declared cells."""
-        return SparseNoise(self.noise, self.least, self.declared_cells)
+        return SparseNoise(self.noise, self.published_from, self.domain_cells)
 
     @property
     def known_cells(self) -> int | None:
@@ -126,10 +126,10 @@ class SparseTablePlan(PlainTablePlan):
         if noise.expects_more_than(MAX_EMPTY_CELLS):
             raise InvalidInput(
                 f"about {rounded(Fraction(noise.expected_empty))} empty cells would be published: noise alone often "
-                f"reaches {self.least:,}.",
-                f"Raise the threshold: {arg('suppress_below', 2 * self.least)}.",
+                f"reaches {self.published_from:,}.",
+                f"Raise the threshold: {arg('suppress_below', 2 * self.published_from)}.",
                 argument="suppress_below",
-                given=self.least,
+                given=self.published_from,
             )
 
     # ---------------------------------------------------------------- counting, drawing, recording
@@ -213,7 +213,7 @@ class SparseTablePlan(PlainTablePlan):
     @property
     def shape_text(self) -> str:
         sizes = self._sizes_text if self.declared is None else replace(self, groups=self.declared)._sizes_text
-        return f"{self.declared_cells:,} declared ({sizes}), published from a noisy count of {self.least:,} on"
+        return f"{self.domain_cells:,} declared ({sizes}), published from a noisy count of {self.published_from:,} on"
 
     @property
     def noise_lines(self) -> list[tuple[str, str]]:
@@ -223,8 +223,8 @@ class SparseTablePlan(PlainTablePlan):
     def empty_in_words(self) -> str:
         """The number of empty cells that are expected to be published, from public numbers."""
         return (
-            f"about {self._expected} empty cells are published on average: {self.declared_cells:,} declared x "
-            f"P(noise >= {self.least:,})"
+            f"about {self._expected} empty cells are published on average: {self.domain_cells:,} declared x "
+            f"P(noise >= {self.published_from:,})"
         )
 
     @property
@@ -237,10 +237,10 @@ class SparseTablePlan(PlainTablePlan):
     def group_sentences(self, protection: Protection) -> Sequence[str]:
         return [
             *declared_in_words(self.declared_groups),
-            f"Of {self.declared_cells:,} declared counts, those with a noisy count of {self.least:,} or more are "
-            "published. How many are withheld because their noisy count is smaller, and how many hold nobody, is not "
+            f"Of {self.domain_cells:,} declared counts, those with a noisy count of {self.published_from:,} or more "
+            "are published. How many are withheld because their noisy count is smaller, and how many hold nobody, is not "
             "published.",
-            f"Declared counts of nobody are published by chance: about {self._expected} of them on average, at most.",
+            f"On average at most about {self._expected} declared counts of nobody are published, by chance.",
         ]
 
     @staticmethod
@@ -252,7 +252,7 @@ class SparseTablePlan(PlainTablePlan):
         return "its groups were declared"
 
     def size_fact(self, cells: int) -> Fact:
-        return Fact(f">= {self.least:,}", f"noisy count that is published, of {self.declared_cells:,} declared")
+        return Fact(f">= {self.published_from:,}", f"noisy count that is published, of {self.domain_cells:,} declared")
 
     @staticmethod
     def composition_in_words(tables: Sequence[TablePlan], cells: int, delta: Fraction) -> str:
@@ -294,7 +294,7 @@ class SparseTable(ReleasedTable):
 
     def statement(self, file: str) -> Mapping[str, object]:  # type: ignore[override]
         return {
-            "declared_cells": self.plan.declared_cells,
+            "declared_cells": self.plan.domain_cells,
             "declared_structural_zeros": len(self.plan.declared_groups.zeros) * len(self.measures),
             "expected_empty_cells": rounded(Fraction(self.plan.sparse_noise.expected_empty)),
         }
@@ -324,4 +324,4 @@ class SparseDraft(PlainDraft):
 
     def table(self, noise: CellNoise) -> PlainTablePlan:
         table = super().table(noise)
-        return SparseTablePlan.of(table) if self.is_sparse else table
+        return SparseTablePlan.of_plain(table) if self.is_sparse else table
