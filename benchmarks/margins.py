@@ -177,7 +177,9 @@ def lines(scale: Scale = FULL) -> Iterator[Line]:
     yield from _theory(sizes, data, (2, 3), 1.02)
     yield from _theory(OFFICE_SIZES, "an office", (2, 3), 1.025)
     yield from _theory((2,) * 10, "ten binary columns", (2,), 1.001)
-    yield from _theory((3,) * 8, "eight ternary columns, the worst seen", (2,), 1.14)
+    yield from _theory((3,) * 8, "eight ternary columns", (2,), 1.14)
+    yield from _theory((3,) * 32, "32 ternary columns", (2,), 1.5)
+    yield from _theory((10,) * 32, "32 columns of ten values", (2,), 1.12)
     yield from _intervals(scale.pick(100, 6))
 
 

@@ -1,11 +1,12 @@
-"""The privacy unit and its words: a row, a person, a household, or the values of a column."""
+"""The privacy unit and its words: a row, a person, a household, the values of a column, or one month of these."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .errors import InvalidInput
+from .periods import Per
 from .wording import article
 
 #: The unit of a release in which each row is protected separately.
@@ -36,9 +37,9 @@ def read_unit_name(name: object) -> str:
 
 @dataclass(frozen=True)
 class Unit:
-    """The unit of a release: its column (or "row"), and its name from the curator.
+    """The unit of a release: its column (or "row"), its name from the curator, and the period that is part of it.
 
-    A unit without a name is called by its column, and never a person.
+    A unit without a name is called by its column, and never a person. With a period it is one month, say, of a person.
 
     Examples
     --------
@@ -46,10 +47,14 @@ class Unit:
     ('people', 'row', 'one person: the curator states that every row is a different person')
     >>> Unit("user_month").protected
     'one `user_month` (all rows with the same user_month)'
+    >>> month = Unit("pid", "person", Per("month", "visit_date"))
+    >>> month.one, month.several, month.protected
+    ('person-month', 'person-months', 'one month of one person (rows with the same pid and month of visit_date)')
     """
 
     column: str
     name: str | None = None
+    per: Per | None = None
 
     @property
     def is_row(self) -> bool:
@@ -59,11 +64,19 @@ class Unit:
     @property
     def one(self) -> str:
         """The noun for one unit."""
-        return self.name or (ROW if self.is_row else f"`{self.column}`")
+        noun = self.name or (ROW if self.is_row else f"`{self.column}`")
+        return noun if self.per is None else f"{noun}-{self.per.granularity}"
+
+    @property
+    def whole(self) -> Unit:
+        """The unit without its period."""
+        return replace(self, per=None)
 
     @property
     def several(self) -> str:
         """The noun for several units."""
+        if self.per is not None:
+            return f"{self.one}s"
         if self.name is None:
             return "rows" if self.is_row else f"`{self.column}` values"
         rest, last = self.name[: (cut := max(self.name.rfind(" "), self.name.rfind("-")) + 1)], self.name[cut:]
@@ -86,6 +99,10 @@ class Unit:
     @property
     def protected(self) -> str:
         """The protected unit, in full."""
+        if self.per is not None:
+            granularity = self.per.granularity
+            same = f"rows with the same {self.column} and {granularity} of {self.per.column}"
+            return f"one {granularity} of one {self.whole.one} ({same})"
         if not self.is_row:
             return f"one {self.one} (all rows with the same {self.column})"
         if self.name is None:
@@ -110,4 +127,6 @@ class Unit:
     @property
     def with_several(self) -> str:
         """The words for someone who is several units."""
+        if self.per is not None:
+            return f"Someone with rows in k {self.per.granularity}s"
         return "Someone with k rows in the table" if self.is_row else f"Someone with k values of {self.column}"

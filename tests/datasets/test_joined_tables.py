@@ -10,9 +10,9 @@ import pandas
 import pytest
 
 import discreet as dc
-from discreet.engines.base import Counting
+from discreet.engines.base import Counting, Source
 from discreet.engines.duckdb.files import CountedFiles, FilesTogether
-from discreet.engines.sources import open_source
+from discreet.engines.sources import open_source, open_tables_in_memory
 from discreet.errors import InvalidInput, SourceFailed, Unsupported
 from discreet.questions.groups import groups_from
 from discreet.questions.joins.clauses import RelatedTable
@@ -64,12 +64,26 @@ def test_groups_and_conditions_come_from_all_tables(file: Path) -> None:
     assert counts(file, three, max_groups=4) == [1, 1, 1, 0]
 
 
-def test_rows_of_joined_tables_are_not_counted(file: Path) -> None:
-    """Equal rows of a person are joined once, so a cap on rows would count too few."""
-    data = dc.Dataset.open(file)
-    with refused(InvalidInput, "max_rows"):
-        data.plan(BY_SEX, max_groups=1, max_rows=2, epsilon=1)
-    assert data.budget.left.epsilon == 1000
+def test_events_of_joined_tables_are_joined_rows(file: Path) -> None:
+    """Ann has two visits, and eve one visit and two rows of people: four joined rows of women in all."""
+    assert [counts(file, BY_SEX, max_rows=most, epsilon=30 * most) for most in (1, 2, 5)] == [[2, 1], [4, 1], [4, 1]]
+    left = "SELECT sex, COUNT(*) FROM visits LEFT JOIN people ON visits.person = people.id GROUP BY sex"
+    assert counts(file, left, domain={"sex": ["f", "m", None]}, max_rows=2, epsilon=60) == [4, 1, 2]
+    three = (
+        "SELECT COUNT(*), COUNT_IF(site = 1) AS first FROM visits JOIN people ON visits.person = people.id "
+        "JOIN stays ON people.id = stays.person"
+    )
+    assert counts(file, three, max_rows=5, epsilon=300) == [5, 2]  # ann's two visits with two stays, and bob's
+
+
+def test_the_plan_and_the_guarantee_say_that_events_are_joined_rows(file: Path) -> None:
+    plan = dc.Dataset.open(file).plan(BY_SEX, max_groups=1, max_rows=2, epsilon=1)
+    assert "joined rows, at most 2 of one `person` in each count of a group" in plan.describe()
+    sentence = "Rows are joined rows: each row of visits counts with each row of people that has the same `person`."
+    assert sentence in plan.guarantee
+    people = dc.Dataset.open(file).plan(BY_SEX, max_groups=1, epsilon=1)
+    assert not any("joined rows" in text for text in (*people.guarantee, people.describe()))
+    assert plan.key != people.key
 
 
 def test_a_column_of_a_joined_table_is_looked_up(file: Path) -> None:
@@ -347,6 +361,57 @@ def test_a_person_with_a_hundred_thousand_rows_in_each_table_is_counted(tmp_path
     groups = groups_from({"gv": ["g1", "g9", ...], "gp": ["g3", ...]}, question.by)
     (cells,) = together.count([Counting(question, groups, "person", 6, b"key")])
     assert cells.tolist() == [[1, 0]] + [[1, 1]] * 5  # visit 1 and stay 3 are small
+
+
+#: Rows of ann, a hundred thousand in each table, and one of bob.
+LARGE = {
+    "visits": "SELECT 'ann' AS person, i AS amount FROM {series} UNION ALL SELECT 'bob', 0",
+    "people": "SELECT 'ann' AS id, i AS size, 'a' AS kind FROM {series} UNION ALL SELECT 'bob', 9, 'b'",
+}
+
+
+def large_in_files(folder: Path) -> Source:
+    sources = {}
+    with duckdb.connect() as base:
+        for name, sql in LARGE.items():
+            rows = sql.format(series="range(1, 100001) AS r(i)")
+            base.execute(f"COPY ({rows}) TO '{folder}/{name}.parquet' (FORMAT parquet)")
+            source = open_source(folder / f"{name}.parquet")
+            assert isinstance(source, CountedFiles)
+            sources[name] = source
+    return FilesTogether("visits", sources)
+
+
+def large_in_memory(folder: Path) -> Source:
+    rows = {name: sql.format(series="range(1, 100001) AS r(i)") for name, sql in LARGE.items()}
+    with duckdb.connect() as base:
+        return open_tables_in_memory({name: base.sql(sql).to_arrow_table() for name, sql in rows.items()}, "visits")
+
+
+def large_in_postgres(folder: Path) -> Source:
+    where = server(max(INSTALLED))
+    name = where.database(name="large")
+    with where.connect(name) as base:
+        for table, sql in LARGE.items():
+            rows = sql.format(series="generate_series(1, 100000) AS r(i)")
+            base.execute(f"CREATE TABLE public.{table} AS {rows}".encode())
+    return open_source(where.address(name))
+
+
+@pytest.mark.parametrize("opened", [large_in_files, large_in_memory, large_in_postgres])
+def test_events_of_a_person_with_a_hundred_thousand_rows_in_each_table_are_counted(tmp_path: Path, opened: Any) -> None:
+    """Of ten thousand million joined rows in a group, the cap is left; bob's one joined row stays one."""
+    together = opened(tmp_path)
+    visits, people = ("public.visits", "public.people") if opened is large_in_postgres else ("visits", "people")
+    sql = (
+        f"SELECT kind, COUNT(*), COUNT_IF(amount > 5 AND size > 7) AS large, COUNT_IF(amount = 1) AS first "
+        f"FROM {visits} JOIN {people} ON visits.person = people.id GROUP BY kind"
+    )
+    related = {people: RelatedTable(people, "id", together.table(people))}
+    question = bind_joins(read_question(sql, unit="person"), {}, together.table(visits), related, "person")
+    groups = groups_from({"kind": ["a", "b"]}, question.by)
+    (cells,) = together.count([Counting(question, groups, "person", 2, b"key", max_rows=10_000)])
+    assert cells.tolist() == [[10_000, 10_000, 10_000], [1, 0, 0]]
 
 
 def test_the_engine_acts_on_no_statistics_of_joined_tables() -> None:

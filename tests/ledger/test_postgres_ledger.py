@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -143,6 +144,7 @@ def test_a_role_with_the_documented_grants_can_spend_and_alter_nothing(pg: Serve
 RACER = """
 import sys
 from fractions import Fraction
+from pathlib import Path
 import discreet as dc
 from discreet.errors import BudgetExceeded
 from discreet.ledger.budget import Cost
@@ -322,3 +324,21 @@ def test_the_command_line_makes_spends_and_shows_it(address: str, tmp_path) -> N
     assert "answered" in run("ledger", "show", address).stdout
     assert "holds" in run("ledger", "verify", address, "--bundle", tmp_path / "out").stdout
     run("verify", tmp_path / "out", "--ledger", address)
+
+
+def test_a_ledger_by_period_keeps_its_accounts_on_a_server_and_in_a_copy(address: str, tmp_path: Path) -> None:
+    ledger = dc.Ledger.create(
+        address, dataset="visits", unit="person", epsilon=1, delta="1e-6", filter="either", per="week", own_delta="1e-7"
+    )
+    for number in range(40):
+        ledger.answer(f"small {number}", {}, Cost(Fraction(1, 40)), lambda: b"noisy", periods=["2026-W09"])
+    held = ledger.reserve("large", {}, Cost(Fraction(1)), periods=["2026-W10", "2026-W11"])
+    assert isinstance(held, Reservation)
+    ledger = dc.Ledger.open(address)
+    with refused(BudgetExceeded, token="2026-W10"):
+        ledger.reserve("another", {}, Cost(Fraction(1, 2)), periods=["2026-W10"])
+    assert ledger.release(held.number, because="stopped").epsilon == 1
+    assert ledger.left("2026-W10").epsilon == 1 > ledger.left("2026-W09").epsilon and ledger.verify().holds
+    for copied in (ledger.copy_to(tmp_path / "copy.ledger"), dc.Ledger.open(tmp_path / "copy.ledger")):
+        assert copied.terms == ledger.terms and copied.verify().holds
+        assert copied.left("2026-W09") == ledger.left("2026-W09")

@@ -177,6 +177,15 @@ def test_the_split_is_near_the_best_matrix_mechanism() -> None:
         assert ratio_to_optimum(solver, rho=0.5) == pytest.approx((total / best_matrix_mechanism(margins)) ** 0.5)
 
 
+@pytest.mark.parametrize("sizes", [(3,) * 6, (3,) * 24, (10,) * 24, (2, 3) * 6, (2,) * 8, (4, 7, 5)])
+def test_no_split_is_further_from_the_optimum_than_the_bound(sizes: tuple[int, ...]) -> None:
+    margins = only_order(2, sizes)
+    shares = split_budget(margins, RELATIONS["add-remove"]).shares
+    ratio = ratio_to_optimum(MarginLeastSquares(margins, {one: 1 / share for one, share in shares.items()}), rho=0.5)
+    bound = max(prod(n / (n - 1) for n in (sizes[j] for j in table) if n > 2) ** 0.5 for table in margins.tables)
+    assert 1 - 1e-6 <= ratio <= bound * (1 + 1e-4)
+
+
 @pytest.mark.parametrize("name", RELATIONS)
 def test_no_other_split_is_better_by_more_than_the_gap(name: str) -> None:
     margins, relation = Margins.up_to(2, (2, 3, 5)), RELATIONS[name]

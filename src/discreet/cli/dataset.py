@@ -46,6 +46,10 @@ def new(
         str | None,
         typer.Option(help="What texts call it: person, household; by default the column, if it is a word."),
     ] = None,
+    per: Annotated[
+        str | None,
+        typer.Option(help="Protect one period of each unit, by a date column: month:visit_date."),
+    ] = None,
     budget: Annotated[
         str | None, typer.Option(help="The epsilon for everything that will ever be released from the data.")
     ] = None,
@@ -87,13 +91,23 @@ def new(
     folder = Path() if out is None else out.parent
     columns = _columns(domain, bands, folder)
     draft = draft_declaration(
-        data, unit=unit, unit_name=unit_name, columns=columns, ledger=ledger, name=name, file=out, encoding=encoding
+        data,
+        unit=unit,
+        unit_name=unit_name,
+        columns=columns,
+        ledger=ledger,
+        name=name,
+        file=out,
+        encoding=encoding,
+        per=per,
     )
     declaration = draft.declaration
     assert declaration.path is not None
     refuse_existing(declaration.path)
     if budget is not None:
-        LedgerTerms.new(declaration.dataset, declaration.unit, "add-remove", budget, delta, "sum")
+        LedgerTerms.new(
+            declaration.dataset, declaration.unit, "add-remove", budget, delta, "sum", per=declaration.granularity
+        )
         refuse_second_budget(declaration)
     else:
         assert declaration.ledger_address is not None
@@ -232,7 +246,7 @@ def _columns(domain: list[str] | None, bands: list[str] | None, folder: Path) ->
 def _ledger(declaration: Declaration) -> Ledger | None:
     from ..ledger.ledger import Ledger
 
-    hint = {"dataset": declaration.dataset, "unit": declaration.unit}
+    hint = {"dataset": declaration.dataset, "unit": declaration.unit, "per": declaration.granularity}
     return None if declaration.ledger_address is None else Ledger.open(declaration.ledger_address, hint=hint)
 
 

@@ -45,6 +45,7 @@ def release(
     data: str | None = None,
     unit: str | None = None,
     unit_name: str | None = None,
+    per: str | None = None,
     domain: list[str] | None = None,
     bands: list[str] | None = None,
     groups: Path | None = None,

@@ -17,6 +17,7 @@ from ..ledger.bindings import refuse_other_unit_name
 from ..ledger.budget import Cost
 from ..ledger.ledger import Ledger
 from ..ledger.terms import LedgerTerms
+from ..periods import Per
 from ..sources.encodings import read_encoding, read_text_file
 from ..unit import read_unit_name
 from ..wording import nearest
@@ -72,6 +73,7 @@ def draft_declaration(
     name: str | None = None,
     file: Path | None = None,
     encoding: str | None = None,
+    per: str | Per | None = None,
 ) -> NewDataset:
     """Draft the declaration of some data from the names and types of its columns; nothing is written.
 
@@ -93,6 +95,8 @@ def draft_declaration(
         The declaration's file; by default NAME.toml in the working folder.
     encoding
         The encoding of a CSV file; UTF-8 if not given.
+    per
+        The period that is part of the unit, by a date column: ``month:visit_date``.
     """
     encoding = None if encoding is None else read_encoding(encoding)
     source = open_source(data, encoding=encoding)
@@ -122,6 +126,10 @@ def draft_declaration(
         dataset, unit, {table: DeclaredTable(location, encoding=encoding) for table in tables},
         declared_columns, relative_location(book, "ledger", file.parent, "a dataset file"), file, unit_name,
     )  # fmt: skip
+    if per is not None:
+        period = Per.read(per)
+        period = Per(period.granularity, spell_column(period.column, names, "per"))
+        declaration = replace(declaration, per=period)
     undeclared = tuple(column for column in names if column not in declared_columns and column != unit)
     return NewDataset(declaration, undeclared, _name_warnings(source, columns_of_table))
 
@@ -223,13 +231,22 @@ def _unused_ledger(declaration: Declaration, address: str, budget: object, delta
         except UnreadableFile:
             ledger = None
         if ledger is not None and all(entry.reservation.cost == Cost(Fraction(0)) for entry in ledger.entries()):
-            same = LedgerTerms.new(declaration.dataset, declaration.unit, "add-remove", budget, delta, "sum")
+            same = LedgerTerms.new(
+                declaration.dataset, declaration.unit, "add-remove", budget, delta, "sum", per=declaration.granularity
+            )
             if replace(same, ledger=ledger.terms.ledger, key=ledger.terms.key) == ledger.terms:
                 return ledger, False
         raise InvalidInput(
             f"{address} exists already, and a ledger is never overwritten.", f"Use it: {arg('ledger', address)}."
         )
-    return Ledger.create(address, dataset=declaration.dataset, unit=declaration.unit, epsilon=budget, delta=delta), True
+    return Ledger.create(
+        address,
+        dataset=declaration.dataset,
+        unit=declaration.unit,
+        epsilon=budget,
+        delta=delta,
+        per=declaration.granularity,
+    ), True
 
 
 def refuse_other_terms(ledger: Ledger, declaration: Declaration) -> None:
@@ -237,6 +254,7 @@ def refuse_other_terms(ledger: Ledger, declaration: Declaration) -> None:
     terms = ledger.terms
     for what, actual, expected in (
         ("data set", terms.dataset, declaration.dataset), ("unit", terms.unit, declaration.unit),
+        ("period", terms.per, declaration.granularity),
     ):  # fmt: skip
         if actual != expected:
             raise InvalidInput(

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from ..addresses import Address, read_address
-from ..engines.base import ROW
-from ..errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, named
+from ..engines.base import ROW, refuse_period
+from ..errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, arg, named
 from ..ledger.budget import read_name
+from ..periods import Per
 from ..report import Json, Report, Result, Section, Terms
 from ..sources.encodings import read_encoding, read_text_file
 from ..sources.files import is_csv, refuse_encoding
@@ -40,7 +41,7 @@ ENDING = ".toml"
 _WHAT = "a dataset file"
 
 #: Fields that a declaration and its ledger fix: another value would mean another data set, or a second budget.
-FIXED = ("unit", "unit_name", "relation", "dataset", "encoding", "ledger")
+FIXED = ("unit", "unit_name", "per", "relation", "dataset", "encoding", "ledger")
 
 
 @dataclass(frozen=True)
@@ -55,15 +56,19 @@ class DeclaredTable:
         Its column for the unit, where it differs from that of the data set; otherwise None.
     encoding
         The encoding of its CSV file; None if it is not declared, which means UTF-8.
+    per
+        Its period by its own date column, where that differs from that of the data set; otherwise None.
     """
 
     data: str
     unit: str | None = None
     encoding: str | None = None
+    per: Per | None = None
 
     def to_json(self) -> dict[str, Json]:
         """Return the table as the file has it."""
-        optional = {"unit": self.unit, "encoding": self.encoding}
+        per = None if self.per is None else self.per.text
+        optional = {"unit": self.unit, "per": per, "encoding": self.encoding}
         return {"data": self.data, **{key: value for key, value in optional.items() if value is not None}}
 
 
@@ -125,6 +130,7 @@ _KEYS: dict[str, Callable[[object, str], Any]] = {
     "dataset": _dataset,
     "unit": _text,
     "unit_name": lambda value, _: read_unit_name(value),
+    "per": lambda value, _: Per.read(value),
     **dict.fromkeys(LABELS, read_publication_text),
     "ledger": _text,
     "tables": _tables,
@@ -133,7 +139,12 @@ _KEYS: dict[str, Callable[[object, str], Any]] = {
 }
 
 #: Keys of a table -> how each is read.
-_TABLE_KEYS: dict[str, Callable[[object, str], Any]] = {"data": _text, "unit": _text, "encoding": _encoding}
+_TABLE_KEYS: dict[str, Callable[[object, str], Any]] = {
+    "data": _text,
+    "unit": _text,
+    "per": lambda value, _: Per.read(value),
+    "encoding": _encoding,
+}
 
 
 #: Keys of a look-up -> how each is read.
@@ -178,6 +189,8 @@ class Declaration(Result):
         The title, publisher, source and contact of every release from it, unless the request has its own.
     lookups
         The public look-ups by name: the file and the key of each.
+    per
+        The period that is part of the unit: one month of one person. None if the unit is the whole person.
 
     Examples
     --------
@@ -195,8 +208,18 @@ class Declaration(Result):
     unit_name: str | None = None
     publication: Publication = field(default_factory=Publication)
     lookups: Mapping[str, DeclaredLookup] = field(default_factory=dict)
+    per: Per | None = None
 
     def __post_init__(self) -> None:
+        if self.per is not None and ROW in {self.unit, *(table.unit for table in self.tables.values())}:
+            raise refuse_period(ROW)
+        for name, table in self.tables.items():
+            if table.per is not None and (self.per is None or table.per.granularity != self.per.granularity):
+                raise InvalidInput(
+                    f"the period of {name!r} is not that of the data set.",
+                    f"Declare one granularity for all, above the tables: {arg('per', table.per.text)}.",
+                    argument="per",
+                )
         for name in self.lookups:
             if self.find_table(name) is not None:
                 raise InvalidInput(f"{name!r} is a table and a look-up.", "Give one another name.", argument="lookups")
@@ -248,6 +271,15 @@ class Declaration(Result):
         """Return the column of the unit in a table, or "row"."""
         return self.tables[table].unit or self.unit
 
+    def per_of(self, table: str) -> Per | None:
+        """Return the period of the unit, by the date column of a table; None if the unit is the whole person."""
+        return self.tables[table].per or self.per
+
+    @property
+    def granularity(self) -> str | None:
+        """The granularity of the periods; None without periods."""
+        return None if self.per is None else self.per.granularity
+
     def data_of(self, table: str) -> str:
         """Return the address of a table's data, relative to the working folder."""
         return resolve_location(self.tables[table].data, "data", self.folder, _WHAT)
@@ -298,6 +330,8 @@ class Declaration(Result):
         content: dict[str, Json] = {"format": FORMAT, "dataset": self.dataset, "unit": self.unit}
         if self.unit_name is not None:
             content["unit_name"] = self.unit_name
+        if self.per is not None:
+            content["per"] = self.per.text
         content |= self.publication.to_json()
         if self.ledger is not None:
             content["ledger"] = self.ledger
@@ -314,6 +348,8 @@ class Declaration(Result):
         noun = toml_value(self.unit_name or "person")
         note = ": every row is a different one" if self.unit == ROW else ""
         lines.append(f"{'# ' if self.unit_name is None else ''}unit_name = {noun}    # what texts call it{note}")
+        if self.per is not None:
+            lines.append(f"per = {toml_value(self.per.text)}    # one {self.per.granularity} of each is protected")
         lines += [f"{name} = {toml_value(text)}" for name, text in self.publication.to_json().items()]
         if self.ledger is not None:
             lines.append(f"ledger = {toml_value(self.ledger)}")
@@ -321,6 +357,8 @@ class Declaration(Result):
             lines += ["", f"[tables.{toml_key(name)}]", f"data = {toml_value(table.data)}"]
             if table.unit is not None:
                 lines.append(f"unit = {toml_value(table.unit)}")
+            if table.per is not None:
+                lines.append(f"per = {toml_value(table.per.text)}")
             if table.encoding is not None:
                 lines.append(f"encoding = {toml_value(table.encoding)}")
         for name, lookup in self.lookups.items():
@@ -364,6 +402,8 @@ class Declaration(Result):
         pairs = [("dataset", self.dataset), ("unit", self.unit)]
         if self.unit_name is not None:
             pairs.append(("called", self.unit_name))
+        if self.per is not None:
+            pairs.append(("period", f"each {self.per.granularity} of {self.per.column} by itself"))
         pairs += self.publication.to_json().items()
         for name, table in self.tables.items():
             options = [f"{key} {value}" for key, value in table.to_json().items() if key != "data"]

@@ -23,6 +23,7 @@ counts that have a condition.
 
 - *Events* (:attr:`Counting.max_rows`): no row is chosen. In each of the k groups, every count has all rows of the
   person that meet its own condition, but at most ``max_rows`` of them. Each count is cut off apart from the others.
+  Of joined tables, the rows are joined rows: each combination of rows of the person that the join has.
 
 The rule needs nothing but ``md5`` and whole numbers, so that every engine makes the same choice, in any order of rows.
 
@@ -119,12 +120,6 @@ class Counting:
             )
         if self.max_groups < 1:
             raise InvalidInput.must_be("max_groups", "at least 1", self.max_groups)
-        if self.max_rows is not None and self.question.tables:
-            raise InvalidInput(
-                "rows of joined tables are not counted: equal rows of a person are joined once.",
-                f"Leave {arg('max_rows')} out, or join the tables beforehand, into one table.",
-                argument="max_rows",
-            )
         if self.per is not None and (self.unit == ROW or self.question.tables):
             raise refuse_period(self.unit)
         if self.max_rows is not None and (self.unit == ROW or self.max_rows < 1):
@@ -150,6 +145,11 @@ class Counting:
     def uses_hashed_choice(self) -> bool:
         """True if a person's one group is chosen by ``hashed_choice``, which only questions with bands do."""
         return self.unit != ROW and self.max_groups == 1 and bool(self.groups.bands)
+
+    @property
+    def multiplicity(self) -> str | None:
+        """The column that says how many events a row stands for, at most ``max_rows``; None where each is one."""
+        return None
 
     @property
     def columns(self) -> list[str]:

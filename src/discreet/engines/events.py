@@ -29,7 +29,8 @@ def events_sql(counting: Counting, rows: str, hashed: Callable[[str], str], text
     counting
         The counts to make.
     rows
-        SQL of ``unit`` and the number ``v`` (``bounding``), for each row of a person in a declared group.
+        SQL of ``unit`` and the number ``v`` (``bounding``), for each row of a person in a declared group; and of ``m``,
+        the number of events that it stands for, if the counting has multiplicities.
     hashed
         Returns SQL of the hash ``H`` of a text.
     text
@@ -37,7 +38,8 @@ def events_sql(counting: Counting, rows: str, hashed: Callable[[str], str], text
     """
     size, c, most = counting.groups.size, len(counting.conditions), counting.max_rows
     names = ["n", *(f"n{i}" for i in range(c))]
-    capped = capped_counts([f"(v & {1 << (c - 1 - i)}) = 0" for i in range(c)], most)
+    met = [f"(v & {1 << (c - 1 - i)}) = 0" for i in range(c)]
+    capped = capped_counts(met, most, counting.multiplicity is not None)
     chosen = f"SELECT unit, v >> {c} AS g, {capped} FROM ({rows}) AS r GROUP BY unit, v >> {c}"
     if counting.max_groups < size:
         if counting.uses_hashed_choice:
@@ -51,9 +53,15 @@ def events_sql(counting: Counting, rows: str, hashed: Callable[[str], str], text
     return f"SELECT g, {sums} FROM ({chosen}) AS chosen GROUP BY g"
 
 
-def capped_counts(conditions: Sequence[str], most: int | None) -> str:
-    """Return SQL of the number of rows, and of those that meet each condition, up to ``most``: ``n, n0, n1, ...``."""
-    counts = ["count(*)", *(f"count(CASE WHEN {condition} THEN 1 END)" for condition in conditions)]
+def capped_counts(conditions: Sequence[str], most: int | None, multiple: bool = False) -> str:
+    """Return SQL of the number of rows, and of those that meet each condition, up to ``most``: ``n, n0, n1, ...``.
+
+    If multiple, a row stands for ``m`` of them.
+    """
+    if multiple:
+        counts = ["sum(m)", *(f"sum(CASE WHEN {condition} THEN m ELSE 0 END)" for condition in conditions)]
+    else:
+        counts = ["count(*)", *(f"count(CASE WHEN {condition} THEN 1 END)" for condition in conditions)]
     names = ["n", *(f"n{i}" for i in range(len(conditions)))]
     return ", ".join(f"least({count}, {most}) AS {name}" for count, name in zip(counts, names, strict=True))
 

@@ -213,24 +213,30 @@ def unit_sql(counting: Counting, kinds: Mapping[str, str], dialect: Dialect) -> 
 def rows_of_people(
     counting: Counting, table: str, kinds: Mapping[str, str], dialect: Dialect, declared: Declared
 ) -> str:
-    """Return SQL of ``unit`` and the number ``v``, for each row of a person in a declared group."""
+    """Return SQL of ``unit`` and the number ``v``, for each row of a person in a declared group.
+
+    If the counting has multiplicities, ``m`` is the number of events that the row stands for.
+    """
     keys = group_keys(counting, kinds, dialect, declared)
     unit = unit_sql(counting, kinds, dialect)
     names = [f"h{i}" for i in range(len(counting.conditions))]
     conditions = conditions_sql(counting, kinds, dialect)
     reads = [*keys.reads, *(f"({sql}) AS {h}" for sql, h in zip(conditions, names, strict=True)), f"{unit.sql} AS unit"]
+    many = [] if counting.multiplicity is None else ["m"]
+    reads += [f"{dialect.quoted(counting.multiplicity)} AS m"] if counting.multiplicity is not None else []
     tests = list(unit.tests)
     if counting.question.where is not None:
         tests.append(dialect.condition(counting.question.where, kinds))
     read = f"SELECT {', '.join(reads)} FROM {table}{where_sql(tests, dialect)}"
-    columns = ", ".join([f"{keys.number} AS g", "unit", *names])
+    columns = ", ".join([f"{keys.number} AS g", "unit", *names, *many])
     located_rows = f"SELECT {columns} FROM ({read}) AS read {' '.join(keys.joins)}"
     located_rows += where_sql(keys.tests, dialect)
     zeros = ""
     if counting.groups.zeros:
         zeros_table = declared("zeros", {"z": sorted(counting.groups.zeros)}, _NO_TEXTS)
         zeros = f" WHERE NOT EXISTS (SELECT 1 FROM {zeros_table} WHERE zeros.z = located.g)"
-    return f"SELECT unit, {number_sql(counting)} AS v FROM ({located_rows}) AS located{zeros}"
+    columns = ", ".join(["unit", f"{number_sql(counting)} AS v", *many])
+    return f"SELECT {columns} FROM ({located_rows}) AS located{zeros}"
 
 
 def coded_rows(counting: Counting, table: str, kinds: Mapping[str, str], dialect: Dialect, declared: Declared) -> str:

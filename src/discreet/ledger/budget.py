@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import lru_cache
 
 from ..errors import InvalidInput, InWords
 from ..exact.rationals import as_fraction, log_bounds, read_integer, show_integer
@@ -18,6 +19,9 @@ from ..report import Json
 
 #: Significant digits to which irrational numbers are rounded.
 _DIGITS = 15
+
+#: Maximum number of sums whose conversion is kept: many periods of a ledger have spent the same.
+_CACHED_SUMS = 4096
 
 #: Maximum bits of a cost's denominator; longer ones are rounded up, so that sums stay short.
 _MAX_DENOMINATOR_BITS = 192
@@ -137,6 +141,7 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]
     return rho, order
 
 
+@lru_cache(maxsize=_CACHED_SUMS)
 def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
     """Return an epsilon that rho-zCDP implies with this delta, rounded up."""
     if not rho:
@@ -150,6 +155,7 @@ def rho_of(epsilon: Fraction) -> Fraction:
     return round_up(pure_rho(epsilon)) if epsilon <= 100 else epsilon  # epsilon tanh(epsilon/2) is at most epsilon
 
 
+@lru_cache(maxsize=_CACHED_SUMS)
 def pure_epsilon(rho: Fraction) -> Fraction:
     """Search for the largest epsilon whose pure guarantee costs at most this rho; return it rounded down."""
     low, high = Fraction(0), Fraction(1)

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, arg
 from .budget import Cost, Tally, epsilon_of, pure_epsilon, rho_of, short
 
 
@@ -149,7 +149,8 @@ class EitherFilter(Filter):
         if cost.delta and not self.own_delta:
             raise InvalidInput(
                 "this ledger has set aside no delta (filter either), and the cost has a delta of its own and no rho.",
-                "Use noise with a pure epsilon, or the discrete Gaussian.",
+                "Use noise with a pure epsilon, or the discrete Gaussian; or a ledger that was made with "
+                f"{arg('own_delta', '5e-7')}.",
             )
         rho = rho_of(cost.epsilon)
         return Tally(cost.epsilon, cost.delta, rho if cost.rho is None else min(rho, cost.rho))

@@ -207,23 +207,23 @@ def terms_in_words(terms: LedgerTerms) -> tuple[tuple[str, str], ...]:
         budget += f" in each {terms.per}"
     if terms.rho is not None and terms.filter == "zcdp":
         budget += f", added up as rho = {short(terms.rho, up=False)} (filter zcdp)"
-    elif terms.rho is not None:
-        budget += (
-            f"; a release is paid while the sum of epsilons is within it, or the sum of rho is at most "
-            f"{short(terms.rho, up=False)} (filter either)"
-        )
-    if terms.own_delta:
-        budget += f"; of delta, {short(terms.own_delta, up=False)} is for releases with a delta of their own"
-    protected = Unit(terms.unit).protected
+    whose = "" if terms.per is None else f"one {terms.per} of "
     return (
         ("data", terms.dataset),
-        ("protects", f"{'' if terms.per is None else f'one {terms.per} of '}{protected}, {_change(terms)}"),
+        ("protects", f"{whose}{Unit(terms.unit).protected}, {RELATIONS[terms.relation].change}"),
         ("budget", budget),
+        *_either_in_words(terms),
     )
 
 
-def _change(terms: LedgerTerms) -> str:
-    return RELATIONS[terms.relation].change
+def _either_in_words(terms: LedgerTerms) -> Iterator[tuple[str, str]]:
+    """Yield what the filter either pays for, as labelled lines; nothing for other filters."""
+    if terms.filter != "either" or terms.rho is None:
+        return
+    epsilon, rho, own = (short(value, up=False) for value in (terms.epsilon, terms.rho, terms.own_delta))
+    yield "pays", f"if epsilons add up to at most {epsilon}, or rho to at most {rho} (filter either)"
+    aside = f"{own} of delta is for releases" if terms.own_delta else "no delta is set aside for releases"
+    yield "aside", f"{aside} with a delta of their own, such as discovery"
 
 
 def periods_in_words(periods: Sequence[str] | None) -> str:

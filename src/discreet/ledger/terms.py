@@ -162,8 +162,8 @@ class LedgerTerms:
 
     @property
     def budget(self) -> Cost:
-        """The total budget; its rho is None where only epsilons add up."""
-        return Cost(self.epsilon, self.delta, self.rho)
+        """The total budget as bundles state it; with a rho if rho alone adds up."""
+        return Cost(self.epsilon, self.delta, self.rho if self.filter == "zcdp" else None)
 
     @property
     def rule(self) -> Filter:

@@ -24,6 +24,7 @@ from ..lists import read_list
 from ..report import Fact, Json, Report, Result, Section, Terms, TextTable, stamped
 from ..wording import nearest, plural
 from .bundle.recorded import recorded_answer
+from .charging import refuse_other_account
 from .dataset import Dataset
 from .plan.plan import Plan
 from .plan.planning import plan_release
@@ -347,11 +348,11 @@ def _of_request(entry: Mapping[str, object], folder: Path, book: Ledger, keys: s
         raise WrongType.must_be("request", "the name of a request file", request)
     for edition in read_list(editions, "editions", "names"):
         plan = _plan(str(folder / request), {} if edition is None else {"edition": edition})
-        book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
+        refuse_other_account(plan, book)
         book.terms.charge(plan.cost)
         is_recorded = plan.key in keys or recorded_answer(plan, book) is not None
         keys.add(plan.key)
-        yield _Planned(request, plan.edition, plan.cost, is_recorded)
+        yield _Planned(request, plan.edition, plan.cost, is_recorded, plan.periods)
 
 
 def _plan(file: str, changed: Mapping[str, object]) -> Plan:

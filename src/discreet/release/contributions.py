@@ -23,7 +23,6 @@ from ..exact.arrays import IntArray
 from ..exact.bits import Bits, SecureBits
 from ..exact.integers import positive_integer
 from ..exact.rationals import Number, as_fraction, text_up
-from ..ledger.bindings import bind_unit_name
 from ..ledger.budget import Cost
 from ..ledger.ledger import Ledger
 from ..privacy.relations import RELATIONS
@@ -32,7 +31,8 @@ from ..strict_json import read_json
 from ..unit import Unit
 from ..wording import find_name, percent
 from .bound_plan import BoundPlan
-from .counts import LedgerDecision, missing_ledger, open_ledger, refuse_terms_of_others
+from .charging import bind_account, refuse_other_account
+from .counts import LedgerDecision, missing_ledger, open_ledger
 from .noise.cells import CellNoise, cell_noise
 from .plan.plan import Plan
 from .plan.planning import plan_request
@@ -49,7 +49,8 @@ _BOUNDS = {"groups": "max_groups", "rows": "max_rows"}
 
 #: Fields of a request that say whose contributions are counted, and what for.
 _FIELDS = frozenset(
-    {"unit", "unit_name", "domain", "groups", "zeros", "bands", "epsilon", "relation", "edition", "dataset", "level"}
+    {"unit", "unit_name", "per"}
+    | {"domain", "groups", "zeros", "bands", "epsilon", "relation", "edition", "dataset", "level"}
 )
 
 #: Largest number of cells.
@@ -197,7 +198,7 @@ class _Histogram:
         """The public request as JSON, which the ledger records."""
         whole = self.plan.canonical.request
         table = {name: value for name, value in whole["tables"][0].items() if name not in _OF_RELEASES}
-        kept = ("dataset", "edition", "unit", "unit_name", "relation", "epsilon", "encoding")
+        kept = ("dataset", "edition", "unit", "unit_name", "per", "relation", "epsilon", "encoding")
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -218,7 +219,8 @@ class _Histogram:
     def counting(self) -> Contributing:
         """Return what the source must count."""
         table = self.plan.canonical.tables[0]
-        return Contributing(table.question, table.groups, self.plan.protection.unit, 1, b"", of=self.of, top=self.top)
+        unit, per = self.plan.protection.unit, self.plan.protection.per
+        return Contributing(table.question, table.groups, unit, 1, b"", of=self.of, top=self.top, per=per)
 
 
 #: Fields of a table of a release that a histogram does not have.
@@ -262,6 +264,9 @@ class ContributionsPlan(Result):
             raise InvalidInput("no ledger pays for this histogram.", "Declare one in the dataset file, or give it.")
         return self._book
 
+    def _headline(self) -> str:
+        return f"a histogram of contributions, {self.cost}"
+
     @property
     def half_width(self) -> int:
         """How far a count is from the truth at most, at the coverage ``level``."""
@@ -270,12 +275,12 @@ class ContributionsPlan(Result):
     def preview(self) -> LedgerDecision:
         """Return the decision of the ledger; nothing is spent. What would fail for another reason fails here."""
         histogram, book = self._histogram, self.ledger
-        refuse_terms_of_others(histogram.plan, book)
+        refuse_other_account(histogram.plan, book)
         record = book.recorded(histogram.key)
         if record is not None:
             return LedgerDecision("recorded", book.left(), since=record.time, ledger=book.name)
         self._source.rehearse([histogram.counting()])
-        left, missing = book.quote(self.cost)
+        left, missing = book.quote(self.cost, histogram.plan.periods)
         return LedgerDecision("paid" if missing is None else "refused", left, missing, ledger=book.name)
 
     def release(self) -> Contributions:
@@ -464,20 +469,21 @@ def _released(
 ) -> Contributions:  # fmt: skip
     """Return the recorded histogram, or a new one that the ledger pays for. ``bind`` records facts about the data."""
     plan = histogram.plan
-    refuse_terms_of_others(plan, book)
+    refuse_other_account(plan, book)
     record = book.recorded(histogram.key)
     if record is None:
         counting = histogram.counting()
         source.rehearse([counting])
         histogram.noise.draw(np.zeros(histogram.top, dtype=np.int64), bits)
-        if book.quote(histogram.cost)[1] is None:
-            bind_unit_name(book, plan.protection.unit_name)
+        if book.quote(histogram.cost, plan.periods)[1] is None:
+            bind_account(plan, book)
             bind()
         record = book.answer(
             histogram.key,
             histogram.request,
             histogram.cost,
             lambda: _answer_or_error(histogram, source, counting, bits),
+            periods=plan.periods,
         )
     counts: IntArray = np.array(read_json(record.answer, "the recorded answer")["counts"], dtype=np.int64)
     if counts.shape != (histogram.top,):

@@ -17,7 +17,6 @@ from typing import TypeAlias, Unpack
 from ..engines.sources import Counting, Data, Source, open_source
 from ..errors import InvalidInput, SourceFailed, arg, call
 from ..exact.bits import Bits, SecureBits
-from ..ledger.bindings import bind_unit_name, refuse_other_unit_name
 from ..ledger.budget import Cost, amount_text
 from ..ledger.chain import time_text
 from ..ledger.ledger import Ledger, RecordedAnswer
@@ -27,6 +26,7 @@ from .acceptance import Accept, accept_plan
 from .bundle.recorded import recorded_answer, release_from_record
 from .bundle.released import Release
 from .bundle.write import refuse_occupied, refuse_without_room
+from .charging import bind_account, refuse_other_account
 from .plan.plan import Plan
 from .plan.planning import plan_request, refuse_unnamed_selection
 from .plan.request import ReleaseRequest, RequestFields, read_request
@@ -106,6 +106,7 @@ def open_ledger(path: str | Path, plan: Plan) -> Ledger:
             "dataset": plan.dataset,
             "unit": plan.protection.unit,
             "relation": plan.protection.relation,
+            "per": plan.protection.granularity,
             "cost": plan.cost,
         },
     )
@@ -161,7 +162,7 @@ def preview_release(
     plan: Plan, source: Source, book: Ledger, out: str | Path | None = None, lookup: Lookup | None = None
 ) -> LedgerDecision:
     """Return what the ledger would decide about this plan; a plan that would fail for another reason fails here."""
-    refuse_terms_of_others(plan, book)
+    refuse_other_account(plan, book)
     recorded = (lookup or recorded_answer)(plan, book)
     if out is not None:
         refuse_occupied(out, plan.key if recorded else None)
@@ -169,7 +170,7 @@ def preview_release(
     if recorded is not None:
         return LedgerDecision("recorded", book.left(), since=recorded.time, ledger=book.name)
     _rehearse(plan.canonical, source, book)
-    left, missing = book.quote(plan.cost)
+    left, missing = book.quote(plan.cost, plan.periods)
     return LedgerDecision("paid" if missing is None else "refused", left, missing, ledger=book.name)
 
 
@@ -194,7 +195,7 @@ def _release(
 ) -> Release:  # fmt: skip
     """Release a plan; every release takes this path. Tests pass bits from a seed."""
     accept_plan(plan, accept)
-    refuse_terms_of_others(plan, book)
+    refuse_other_account(plan, book)
     book.check_reason(because)
     recorded = (lookup or recorded_answer)(plan, book)
     if out is not None:
@@ -203,27 +204,21 @@ def _release(
     if recorded is None:
         canonical = plan.canonical
         _rehearse(canonical, source, book)
-        if book.quote(plan.cost)[1] is None:
-            bind_unit_name(book, plan.protection.unit_name)
+        if book.quote(plan.cost, plan.periods)[1] is None:
+            bind_account(plan, book)
             bind()
         # every check that needs no row has passed; the next line reserves the budget
         recorded = book.answer(
             plan.key, canonical.request, plan.cost, lambda: _answer_or_error(canonical, source, book.terms.key, bits),
-            because=because, bundle=out,
+            periods=plan.periods, because=because, bundle=out,
         )  # fmt: skip
     else:
-        bind_unit_name(book, plan.protection.unit_name)
+        bind_account(plan, book)
         bind()
     release = release_from_record(plan, recorded, book)
     if out is not None:
         release.save(out)
     return release
-
-
-def refuse_terms_of_others(plan: Plan, book: Ledger) -> None:
-    """Refuse a ledger of another data set, unit or relation, or with another noun for the unit."""
-    book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
-    refuse_other_unit_name(book, plan.protection.unit_name)
 
 
 def _rehearse(plan: Plan, source: Source, book: Ledger) -> None:

@@ -22,6 +22,7 @@ from ..exact.rationals import Number
 from ..ledger.budget import Cost, amount_text
 from ..ledger.ledger import Ledger
 from ..lists import read_list
+from ..periods import Per
 from ..questions.domains import split_domain
 from ..questions.question import Question, read_question, table_of_question
 from ..questions.readings import undeclared_notes
@@ -65,6 +66,9 @@ class Dataset:
         differ; the first is the one that the ledger has.
     unit_name
         The noun for it in texts: ``"person"``, ``"household"``; by default the name of its column.
+    per
+        The period that is part of the unit, by a date column: ``"month:visit_date"`` protects each month of each
+        person by itself.
     columns
         The public values of columns: ``{"site": range(1, 7), "age": {"bands": [18, 30, 65]}}``.
     ledger
@@ -93,7 +97,7 @@ class Dataset:
 
     def __init__(
         self, *, name: str, data: Data | Mapping[str, Data], unit: str | Mapping[str, str],
-        unit_name: str | None = None,
+        unit_name: str | None = None, per: str | Per | None = None,
         columns: Mapping[str, object] | None = None, ledger: str | Path | Ledger | None = None,
         lookups: Mapping[str, Mapping[str, str]] | None = None, encoding: str | None = None, title: str = "",
         publisher: str = "", source: str = "", contact: str = "",
@@ -125,6 +129,7 @@ class Dataset:
         self.declaration = Declaration(
             name, ledger_unit, tables, declared_columns, ledger_name, unit_name=noun,
             publication=Publication(title, publisher, source, contact), lookups=read_lookups(lookups or {}, "lookups"),
+            per=None if per is None else Per.read(per),
         )  # fmt: skip
         if encoding is not None:
             if not in_files:
@@ -188,7 +193,9 @@ class Dataset:
                     f"{self.declaration.name} declares no ledger.", f"Declare one, made by {how}.", argument="ledger"
                 )
             declared = self.declaration
-            self._book = Ledger.open(place, hint={"dataset": declared.dataset, "unit": declared.unit})
+            self._book = Ledger.open(
+                place, hint={"dataset": declared.dataset, "unit": declared.unit, "per": declared.granularity}
+            )
         refuse_other_terms(self._book, self.declaration)
         return self._book
 
@@ -232,6 +239,8 @@ class Dataset:
         overrides = self._add_declared_values(request_fields, parsed)
         request_fields = {**declaration.publication.to_json(), **request_fields}
         request_fields |= {"unit": unit, "unit_name": declaration.unit_name}
+        if (per := declaration.per_of(table)) is not None:
+            request_fields["per"] = per
         if request_fields.get("sizes") is None and (declaration.ledger is not None or self._book is not None):
             request_fields["relation"] = self.ledger.terms.relation
         data, source = self._source(table, joined)

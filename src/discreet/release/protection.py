@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..engines.base import ROW, Counting
+from ..engines.base import ROW, Counting, refuse_period
 from ..errors import InvalidInput, arg
 from ..exact.integers import positive_integer
+from ..periods import Per
 from ..privacy.relations import RELATIONS
 from ..questions.groups import Groups
 from ..questions.question import Question
@@ -84,6 +85,8 @@ class Protection:
         The curator's noun for the unit; None for the name of its column.
     max_rows
         Maximum number of rows of a unit that one count has in a group; None to count units, not rows.
+    per
+        The period that is part of the unit: one month of one person. None if the unit is the whole person.
     """
 
     unit: str
@@ -91,6 +94,7 @@ class Protection:
     max_groups: int
     unit_name: str | None = None
     max_rows: int | None = None
+    per: Per | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.unit, str) or not self.unit:
@@ -99,6 +103,8 @@ class Protection:
             raise InvalidInput.must_be(
                 "the neighbour relation", f"one of {', '.join(RELATIONS)}", self.relation, argument="relation"
             )
+        if self.per is not None and self.unit == ROW:
+            raise refuse_period(ROW)
         object.__setattr__(self, "max_groups", positive_integer(self.max_groups, "max_groups"))
         if self.unit == ROW and self.max_groups != 1:
             raise InvalidInput(
@@ -118,11 +124,16 @@ class Protection:
     @property
     def who(self) -> Unit:
         """The unit, for texts."""
-        return Unit(self.unit, self.unit_name)
+        return Unit(self.unit, self.unit_name, self.per)
+
+    @property
+    def granularity(self) -> str | None:
+        """The granularity of its periods, which the ledger has too; None without periods."""
+        return None if self.per is None else self.per.granularity
 
     def counting(self, question: Question, groups: Groups, key: bytes) -> Counting:
         """Return the count of a question's groups under this bound, to ask of a source."""
-        return Counting(question, groups, self.unit, self.max_groups, key, max_rows=self.max_rows)
+        return Counting(question, groups, self.unit, self.max_groups, key, max_rows=self.max_rows, per=self.per)
 
     def change(self, question: Question, groups: Groups) -> Change:
         """Return the maximum change of the cells of a table by one unit.
@@ -199,10 +210,11 @@ class Protection:
             f"If {who.a} has rows in more groups than that, a secret key and {who.their} own rows choose which, and "
             "nothing else."
         )
+        undated = "" if self.per is None else f" or without a day in {self.per.column}"
         return (
             *([choice] if bounded else []),
-            f"Rows without {article(self.unit)} {self.unit}, and rows outside WHERE or the declared groups, are not "
-            "counted. We cannot say how many rows were left out: that number is itself private.",
+            f"Rows without {article(self.unit)} {self.unit}{undated}, and rows outside WHERE or the declared groups, "
+            "are not counted. We cannot say how many rows were left out: that number is itself private.",
         )
 
     def _row_sentences(self, first: str, bounded: bool) -> tuple[str, ...]:
@@ -230,6 +242,8 @@ def hidden_in_words(name: str, who: Unit) -> str:
 def _hidden(name: str, who: Unit) -> str:
     """State what readers cannot tell, and how neighbouring tables differ."""
     relation = RELATIONS[name]
-    public = "" if relation.hides_presence else f" How many {who.several} there are is public."
-    differ = f"neighbouring tables differ by one {who.one} {relation.change}"
+    period = "" if who.per is None else f" in each {who.per.granularity}"
+    public = "" if relation.hides_presence else f" How many {who.several} there are{period} is public."
+    other = "" if who.per is None or relation.hides_presence else f" of the same {who.per.granularity}"
+    differ = f"neighbouring tables differ by one {who.one} {relation.change}{other}"
     return f"It limits how well readers can tell {hidden_in_words(name, who)}: {differ}.{public}"

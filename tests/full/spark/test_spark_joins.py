@@ -72,16 +72,32 @@ def test_a_person_in_two_tables_counts_for_themselves_alone_on_spark(engine: Joi
     assert violations_of_seed(engine, 4000 + batch, 8) == []
 
 
-def test_the_suite_notices_units_that_spark_compares_by_their_first_letter(monkeypatch) -> None:
+def moves_others(folder: Path) -> bool:
+    """Whether somebody who leaves both tables moves the counts by anything but what they count alone."""
+    counts = []
+    for keeps in (lambda who: True, lambda who: who != "ann", lambda who: who == "ann"):
+        kept = [
+            pa.table(table).filter(pa.array([keeps(who) for who in table[unit]]))
+            for table, unit in ((VISITS, "person"), (PEOPLE, "id"))
+        ]
+        source = open_tables(written(folder, *kept))
+        counts += source.count([asked(source, BY_SEX, 2, sex=["f", "m"])])
+    whole, rest, alone = counts
+    return bool((whole - rest != alone).any())
+
+
+def test_units_that_spark_compares_by_less_than_their_text_are_noticed(tmp_path, monkeypatch) -> None:
+    """Stands for any equality that is not that of the whole text: a cast, padding, a collation."""
+    assert not moves_others(tmp_path)
     one_table = spark_counting.one_table
 
     def padded(*arguments):
         counting, rows, kinds = one_table(*arguments)
         left, on, _ = rows.rpartition(" ON ")
-        return counting, f"{left}{on}left(p0.u, 1) = left(p1.u, 1)) AS j", kinds
+        return counting, f"{left}{on}left(p0.u, 0) = left(p1.u, 0)) AS j", kinds
 
     monkeypatch.setattr(spark_counting, "one_table", padded)
-    assert any(violations_of_seed(ON_SPARK[0], seed, 6) for seed in range(8))
+    assert moves_others(tmp_path)
 
 
 def test_a_person_with_a_hundred_thousand_rows_in_each_table_is_counted_on_spark(tmp_path) -> None:

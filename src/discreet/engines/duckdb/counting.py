@@ -172,8 +172,8 @@ class _GroupedRows:
     """The rows that are in a declared group, in SQL.
 
     ``keys`` tell the group of a row, ``number`` is its number in terms of their names ``k0, k1, ...``, ``others`` are
-    ``h0, h1, ...`` (the conditions met) and ``unit``, ``source`` is what follows FROM, and ``codes`` the number of each
-    column's value.
+    ``h0, h1, ...`` (the conditions met), ``unit`` and ``m`` (the events that a row stands for, if it says so),
+    ``source`` is what follows FROM, and ``codes`` the number of each column's value.
     """
 
     keys: list[str]
@@ -256,6 +256,9 @@ def _declared_rows(
         reads.append(f"{unit_sql(counting, kinds, DUCKDB).sql} AS unit")
         tests.append("unit IS NOT NULL")
         others.append("unit")
+    if counting.multiplicity is not None:
+        reads.append(f"{DUCKDB.quoted(counting.multiplicity)} AS m")
+        others.append("m")
     where = "" if question.where is None else f" WHERE {DUCKDB.condition(question.where, kinds)}"
     source = f"(SELECT {', '.join(reads) or '0'} FROM {table}{where}) AS read {' '.join(joins)}"
     source += f" WHERE {' AND '.join(tests)}" if tests else ""
@@ -366,7 +369,8 @@ def _events(engine: duckdb.DuckDBPyConnection, counting: Counting, part: str, wh
     def hashed(text: str) -> str:
         return DUCKDB.bounding_hash(text, counting.key)
 
-    numbered = f"SELECT unit, {number_sql(counting)} AS v FROM ({part}) AS located"
+    many = "" if counting.multiplicity is None else ", m"
+    numbered = f"SELECT unit, {number_sql(counting)} AS v{many} FROM ({part}) AS located"
     cells = engine.execute(events_sql(counting, numbered, hashed, "VARCHAR")).fetchnumpy().values()
     return [np.asarray(column, dtype=np.int64) for column in cells]
 

@@ -8,6 +8,11 @@ data sets that differ in one person differ in the joined rows of that person, an
 the person, the number of the row's group among the values that are declared for the table's own columns, and which
 conditions hold. Equal rows of a person count once in any case, and how many combinations there are is public: a person
 with a hundred thousand rows in each of two tables has few joined rows.
+
+**Events** are joined rows, so each combination has its multiplicity, saturated at the cap c, and a joined row stands
+for the product, saturated at c again. A count is then min(c, sum of those products), which is what min(c, number of
+joined rows) is: min(c, a b) = min(c, min(c, a) min(c, b)) for positive whole numbers (where a factor is c or more, both
+sides are c; else nothing is cut off), and min(c, a + b) = min(c, min(c, a) + min(c, b)) likewise.
 """
 
 from __future__ import annotations
@@ -49,10 +54,15 @@ class PartCounting(Counting):
 class _JoinedCounting(Counting):
     """A question of joined rows, whose groups are numbers of groups of each table.
 
-    ``has_bands`` is true if the question has bands, on which the choice of a person's one group depends.
+    ``has_bands`` is true if the question has bands, on which the choice of a person's one group depends. Where events
+    are counted, the column ``m`` is the number of joined rows that a row stands for, saturated at ``max_rows``.
     """
 
     has_bands: bool = False
+
+    @property
+    def multiplicity(self) -> str | None:
+        return None if self.max_rows is None else "m"
 
     @property
     def uses_hashed_choice(self) -> bool:
@@ -241,11 +251,15 @@ def one_table(
     parts = list(split.parts.values())
     countings = [split.counting_of(part) for part in parts]
     sizes = [(one.groups.size + 1) * 3 ** len(part.tests) for one, part in zip(countings, parts, strict=True)]
-    sources, selected, kinds = [], ["p0.u AS u"], {}
+    sources, selected, factors, kinds = [], ["p0.u AS u"], [], {}
     for number, (part, one) in enumerate(zip(parts, countings, strict=True)):
         repeated = number == 0 and prod(sizes[1:]) <= _MAX_FACTOR
-        sql, unit_kind = _coded(one, part, number, rows_of, dialect, declared, distinct=not repeated)
+        sql, unit_kind = _coded(
+            one, part, number, rows_of, dialect, declared, distinct=not repeated, most=counting.max_rows
+        )
         kinds["u"] = unit_kind
+        if counting.max_rows is not None and not repeated:
+            factors.append(f"COALESCE(p{number}.m, 1)" if part.outer else f"p{number}.m")
         if part.join is None:
             sources.append(f"({sql}) AS p0")
         else:
@@ -256,15 +270,35 @@ def one_table(
         selected += _joined_columns(part, one, number)
         kinds |= {f"g{number}": "integer"} if part.places else {}
         kinds |= dict.fromkeys(part.tests, "boolean")
+    if counting.max_rows is not None:
+        selected.append(f"{_saturated_product(factors, counting.max_rows)} AS m")
     rows = f"(SELECT {', '.join(selected)} FROM {' '.join(sources)}) AS joined_rows"
     return _of_joined_rows(split, parts, countings), rows, kinds
 
 
+def _saturated_product(factors: Sequence[str], most: int) -> str:
+    """Return SQL of the product of whole numbers from 1 to ``most``, saturated at it after each step.
+
+    Saturating the product at ``most`` gives min(most, the true product), although the factors were saturated before: a
+    factor that was cut off is ``most``, and the others are at least one. No step exceeds the square of ``most``.
+
+    >>> _saturated_product(["p0.m", "p1.m", "p2.m"], 5)
+    'least(least(p0.m * p1.m, 5) * p2.m, 5)'
+    """
+    product = "1"
+    for place, factor in enumerate(factors):
+        product = f"least({product} * {factor}, {most})" if place else factor
+    return product
+
+
 def _coded(
     counting: PartCounting, part: _TablePart, number: int, rows_of: RowsOf, dialect: Dialect, declared: Declared, *,
-    distinct: bool,
+    distinct: bool, most: int | None = None,
 ) -> tuple[str, str]:  # fmt: skip
-    """Return SQL of a table's rows as ``u``, ``g`` and the results of its tests, and the kind of ``u``."""
+    """Return SQL of a table's rows as ``u``, ``g`` and the results of its tests, and the kind of ``u``.
+
+    If distinct, equal rows are one; with ``most``, ``m`` is then how many there are, saturated at it.
+    """
 
     def declared_here(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
         unique = f"p{number}_{name}"  # each part has its own tables of declared values
@@ -289,8 +323,13 @@ def _coded(
         known = f"CASE WHEN {' AND '.join(keys.tests)} THEN {group} END" if keys.tests else group
         group, outside = f"COALESCE({known}, -1)", ""
     columns = ["u", *([f"{group} AS g"] if part.places else []), *part.tests]
-    once = "DISTINCT " if distinct else ""
-    return f"SELECT {once}{', '.join(columns)} FROM ({inner}) AS read {' '.join(joins)}{outside}", (
+    once = by = ""
+    if distinct and most is None:
+        once = "DISTINCT "
+    elif distinct:
+        by = f" GROUP BY {', '.join(map(str, range(1, len(columns) + 1)))}"
+        columns.append(f"CAST(least(count(*), {most}) AS INTEGER) AS m")
+    return f"SELECT {once}{', '.join(columns)} FROM ({inner}) AS read {' '.join(joins)}{outside}{by}", (
         "integer" if kind == "integer" else "text"
     )
 
@@ -338,7 +377,8 @@ def _of_joined_rows(split: _Split, parts: Sequence[_TablePart], countings: Seque
         )
     question = Question(counting.question.table, split.where, by, split.aggregates)
     return _JoinedCounting(
-        question, groups, "u", counting.max_groups, counting.key, has_bands=counting.uses_hashed_choice
+        question, groups, "u", counting.max_groups, counting.key, has_bands=counting.uses_hashed_choice,
+        max_rows=counting.max_rows,
     )  # fmt: skip
 
 

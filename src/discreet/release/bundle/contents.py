@@ -110,6 +110,7 @@ def statement(release: Release) -> dict[str, Any]:
         "dataset": plan.dataset,
         "edition": plan.edition,
         "unit": plan.protection.unit,
+        **({} if plan.protection.per is None else {"per": plan.protection.per.text}),
         "relation": plan.protection.relation,
         "max_groups": plan.protection.max_groups,
         **({} if plan.protection.max_rows is None else {"max_rows": plan.protection.max_rows}),

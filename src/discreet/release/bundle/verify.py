@@ -15,16 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from ...datasets.publication import LABELS
-from ...errors import DiscreetError, UnreadableFile
+from ...errors import DiscreetError, InvalidInput, UnreadableFile
 from ...files import rebuild
 from ...ledger.bindings import refuse_other_unit_name
-from ...ledger.budget import Cost, short
+from ...ledger.budget import Cost, largest_rho, short
 from ...ledger.ledger import Ledger
 from ...pages.html import TEMPLATE, pictures_of
 from ...pages.pictures import NO_PROGRAM, NOT_DRAWN, draw_picture, drawing_program, is_plain_svg, pictures_in
 from ...report import Finding
 from ...strict_json import read_json
 from ...wording import listed, plural
+from ..charging import uncharged_periods
 from ..plan.plan import Plan, plan_from_request
 from ..quantile_rows import QuantileTable, quantile_file
 from ..tables.columns import LAYOUT, ErrorColumn
@@ -359,10 +360,13 @@ class _Audit:
         report = book.verify([str(release.ledger.get("head", ""))])
         if not report.holds:
             raise Refuted(str(report))
-        book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
+        protection = plan.protection
+        book.check_terms(plan.dataset, protection.unit, protection.relation, protection.granularity)
         record = recorded_answer(plan, book)
         if record is None:
             raise Refuted("the ledger has no answer to this request.")
+        if uncharged_periods(plan, record, book):
+            raise Refuted("the ledger charged other periods than those that the question reads.")
         original = release_from_record(plan, record, book)
         for number, (table, original_table) in enumerate(zip(release.tables, original.tables, strict=True), 1):
             if not table.has_counts_of(original_table):
@@ -389,12 +393,22 @@ def _budget(content: Mapping[str, object], plan: Plan) -> Cost:
     budget = Cost.from_json(statement)
     rho = cost.concentrated()
     if budget.rho is None:
-        pays = cost.epsilon <= budget.epsilon and cost.delta <= budget.delta
+        pays = (cost.epsilon <= budget.epsilon and cost.delta <= budget.delta) or _is_implied(cost, budget)
     else:
         pays = rho is not None and rho <= budget.rho
     if not pays:
         raise Refuted("release.json states a total budget that does not pay for this release.")
     return budget
+
+
+def _is_implied(cost: Cost, budget: Cost) -> bool:
+    """Return True if the rho of a release implies the budget, although its own epsilon and delta are others."""
+    if cost.rho is None or not budget.epsilon or not 0 < budget.delta < 1:
+        return False
+    try:
+        return cost.rho <= largest_rho(budget.epsilon, budget.delta)[0]
+    except InvalidInput:  # no rho is small enough
+        return False
 
 
 def _is_receipt(receipt: Mapping[str, object]) -> bool:

@@ -53,6 +53,7 @@ def _refuse_other_terms(first: Release, other: Release, name: str, other_name: s
     for what, mine, theirs in (
         ("the number of tables", len(first.tables), len(other.tables)),
         ("whose data is protected", first.plan.protection.unit, other.plan.protection.unit),
+        ("the period of the unit", first.plan.protection.per, other.plan.protection.per),
         ("max_groups", first.plan.protection.max_groups, other.plan.protection.max_groups),
         ("max_rows", first.plan.protection.max_rows, other.plan.protection.max_rows),
     ):

@@ -19,6 +19,7 @@ from ...datasets.publication import Publication
 from ...errors import InvalidInput
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
+from ...periods import Per
 from ...questions.groups import Groups
 from ...questions.joins.lookups import Lookup
 from ...questions.question import QuantileRequest, read_question
@@ -34,7 +35,8 @@ from ..protection import Protection, read_max_rows
 from ..tables.table import TablePlan
 from .caps import CapError
 from .kinds import table_from_json
-from .report import odds_in_words, plan_report, several_units_in_words
+from .periods import periods_of_questions
+from .report import odds_in_words, plan_report, units_of_one_person_in_words
 
 #: The public request of a release, as JSON.
 Request: TypeAlias = Mapping[str, Any]
@@ -122,6 +124,7 @@ class Plan(Result):
             "edition": self.edition,
             "unit": self.protection.unit,
             **({} if self.protection.unit_name is None else {"unit_name": self.protection.unit_name}),
+            **({} if self.protection.per is None else {"per": self.protection.per.text}),
             "relation": self.protection.relation,
             "max_groups": self.protection.max_groups,
             **({} if self.protection.max_rows is None else {"max_rows": self.protection.max_rows}),
@@ -141,6 +144,13 @@ class Plan(Result):
     def quantiles_of(self, table: int) -> tuple[QuantileRequest, ...]:
         """Return the column and the share of each quantile of a table."""
         return self.quantiles[table] if self.quantiles else ()
+
+    @cached_property
+    def periods(self) -> tuple[str, ...] | None:
+        """The periods whose rows its questions read, which the ledger charges; None for all periods."""
+        if self.protection.per is None:
+            return None
+        return periods_of_questions([table.question for table in self.tables], self.protection.per)
 
     @property
     def lookups(self) -> tuple[Lookup, ...]:
@@ -197,7 +207,7 @@ class Plan(Result):
     @cached_property
     def guarantee(self) -> tuple[str, ...]:
         """The guarantee in sentences: what is protected, and how well."""
-        odds = (*odds_in_words(self), several_units_in_words(self.cost, self.protection.who))
+        odds = (*odds_in_words(self), *units_of_one_person_in_words(self))
         groups = max(table.groups.live for table in self.tables)
         about = [*self.lead.bound_sentences(self.protection, groups, len(self.tables))]
         about += dict.fromkeys(one for table in self.tables for one in table.group_sentences(self.protection))
@@ -306,7 +316,7 @@ def _plan_from_request(request: Request) -> Plan:
     name = request.get("unit_name")
     protection = Protection(
         request["unit"], request["relation"], request["max_groups"], None if name is None else read_unit_name(name),
-        read_max_rows(request["max_rows"]) if "max_rows" in request else None,
+        read_max_rows(request["max_rows"]) if "max_rows" in request else None, _read_per(request),
     )  # fmt: skip
     tables = []
     for entry in request["tables"]:
@@ -333,6 +343,16 @@ def _plan_from_request(request: Request) -> Plan:
     if cost.delta != delta:
         plan = replace(plan, cost=replace(cost, delta=delta))
     return plan
+
+
+def _read_per(request: Request) -> Per | None:
+    """Read the period of the unit in a request; refuse one that is not in its normal form."""
+    if "per" not in request:
+        return None
+    per = Per.read(request["per"])
+    if per.text != request["per"]:
+        raise InvalidInput("the period of this request is not in its normal form.", argument="request")
+    return per
 
 
 def _read_quantiles(

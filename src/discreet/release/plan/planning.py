@@ -16,6 +16,7 @@ from ...engines.sources import Data, Source, open_source
 from ...errors import InvalidInput, InWords, arg
 from ...exact.rationals import text_up
 from ...ledger.budget import Cost, read_name
+from ...periods import Per
 from ...questions.joins.clauses import RelatedTable
 from ...questions.joins.lookups import PublicTable
 from ...questions.question import Question, find_column, read_question
@@ -116,7 +117,7 @@ def plan_request(
     _refuse_stray_split(request, drafts)
     for draft in drafts:
         draft.refuse_misfits()
-    unit = _expand(drafts, request.unit, source)
+    unit, per = _expand(drafts, request.unit, request.per, source)
     for draft in drafts:
         refuse_looked_up_unit(draft.base, unit)
     for draft in drafts:
@@ -124,8 +125,8 @@ def plan_request(
     declare_bands(drafts, request.bands)
     refuse_without_bands(drafts, request.domain)
     declare_groups(drafts, request, declaring)
-    most = contribution_bound(request.max_groups, Unit(unit, request.unit_name), drafts)
-    protection = Protection(unit, request.relation, most, request.unit_name, request.max_rows)
+    most = contribution_bound(request.max_groups, Unit(unit, request.unit_name, per), drafts)
+    protection = Protection(unit, request.relation, most, request.unit_name, request.max_rows, per)
     notes = _notes(request, drafts, protection, source)
     refuse_too_many_cells(drafts)
     sizes = declared_sizes(request.sizes, drafts)
@@ -248,17 +249,18 @@ def refuse_unnamed_selection(data: object, edition: str) -> None:
         )
 
 
-def _expand(drafts: Sequence[Draft], unit: str, source: Source | None) -> str:
-    """Replace views by the tables they read, and return the unit's column there.
+def _expand(drafts: Sequence[Draft], unit: str, per: Per | None, source: Source | None) -> tuple[str, Per | None]:
+    """Replace views by the tables they read, and return the unit's column and its period there.
 
     A ledger binds the column of the table, because a view can give the name of the unit to another column.
     """
     if source is None:
-        return unit
-    columns = []
+        return unit, per
+    columns, periods = [], []
     for draft in drafts:
-        draft.base, column = _base(draft.question, unit, source)
+        draft.base, column, period = _base(draft.question, unit, per, source)
         columns.append(column)
+        periods.append(period)
     units = sorted(set(columns))
     if ROW in units and unit != ROW:
         raise InvalidInput(
@@ -272,7 +274,12 @@ def _expand(drafts: Sequence[Draft], unit: str, source: Source | None) -> str:
             "Ask them apart.",
             argument="unit",
         )
-    return units[0]
+    if len(set(periods)) > 1:
+        raise InvalidInput(
+            f"{per.column if per else ''!r} stands for different columns of the tables.", "Ask them apart.",
+            argument="per",
+        )  # fmt: skip
+    return units[0], periods[0]
 
 
 def _check_joins(question: Question, unit: str, source: Source) -> None:
@@ -285,8 +292,11 @@ def _check_joins(question: Question, unit: str, source: Source) -> None:
         source.check_unit(table, column)
 
 
-def _base(question: Question, unit: str, source: Source) -> tuple[Question, str]:
+def _base(question: Question, unit: str, per: Per | None, source: Source) -> tuple[Question, str, Per | None]:
+    """Return the question to the table behind a view, the unit's column there, and its period."""
     column = unit if unit == ROW else find_column(unit, source.table(question.table))
+    if per is not None:
+        per = Per(per.granularity, find_column(per.column, source.table(question.table)))
     for _ in range(_MAX_VIEW_DEPTH):
         definition = source.view(question.table)
         if definition is None:
@@ -296,9 +306,14 @@ def _base(question: Question, unit: str, source: Source) -> tuple[Question, str]
                 source.check_unit(question.table, column)
             if question.tables:
                 _check_joins(question, column, source)
-            return question, column
+            if per is not None:
+                source.check_column(question.table, per.column)
+                source.check_period(question.table, per.column)
+            return question, column, per
         view = read_view(definition)
         columns = source.table(view.table)
         column = column if column == ROW else find_column(view.column(column), columns)
+        if per is not None:
+            per = Per(per.granularity, find_column(view.column(per.column), columns))
         question = expand_view(question, definition).bind(columns, source.spelled(view.table))
     raise InvalidInput(f"the view rests on views more than {_MAX_VIEW_DEPTH} deep.", "Ask the table itself.")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ...exact.rationals import bound_up, text_up
 from ...explanation import Explanation, explain, fold
 from ...ledger.budget import Cost, exact_text, short
+from ...periods import Per
 from ...privacy.certificate import Certificate
 from ...privacy.relations import RELATIONS
 from ...report import Fact, Prose, Report, Section, Terms, TextTable
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
 
 #: Prior beliefs of a reader, as probabilities.
 _PRIORS = ("1/100", "1/10", "1/2")
+
+#: Granularity -> the first day of a period and of the next, for an example.
+EXAMPLE_SPANS = {
+    "day": ("2025-03-14", "2025-03-15"), "week": ("2025-03-10", "2025-03-17"), "month": ("2025-03-01", "2025-04-01"),
+    "quarter": ("2025-01-01", "2025-04-01"), "year": ("2025-01-01", "2026-01-01"),
+}  # fmt: skip
 
 #: Maximum number of tables whose question a report puts in words; the plan itself lists them all.
 _MAX_WORDED_QUESTIONS = 12
@@ -49,6 +57,8 @@ def plan_report(plan: Plan, guarantee: bool = True) -> Report:
 
 def _lines(plan: Plan) -> list[tuple[str, str]]:
     lines = [("data", dataset_in_words(plan))]
+    if (per := plan.protection.per) is not None:
+        lines.append(("periods", _charged_in_words(plan, per)))
     for table, expected in zip(plan.tables, plan.expected, strict=True):
         share = "" if len(plan.tables) == 1 else f" ({float(table.share):.3g} of epsilon)"
         lines += [
@@ -67,6 +77,17 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
     return [*lines, ("cost", cost_in_words(plan.cost))]
 
 
+def _charged_in_words(plan: Plan, per: Per) -> str:
+    """State which periods the ledger charges, and how to limit a question that is charged to all."""
+    if plan.periods is not None:
+        return f"the ledger charges {periods_in_words(plan.periods)} by {per.column}"
+    first, following = EXAMPLE_SPANS[per.granularity]
+    return (
+        f"the ledger charges every {per.granularity}, as WHERE does not limit {per.column} by dates: "
+        f"{per.column} >= DATE '{first}' AND {per.column} < DATE '{following}'"
+    )
+
+
 def _counted_in_words(plan: Plan) -> str | None:
     """State whether people or rows are counted; None where each row is a unit of its own."""
     who, rows = plan.protection.who, plan.protection.max_rows
@@ -74,7 +95,8 @@ def _counted_in_words(plan: Plan) -> str | None:
         return None
     if rows is None:
         return f"{who.several}, not rows: each at most once in a group (max_rows counts rows)"
-    return f"rows, at most {rows} of one {who.one} in each count of a group"
+    joined = "joined " if any(table.question.tables for table in plan.tables) else ""
+    return f"{joined}rows, at most {rows} of one {who.one} in each count of a group"
 
 
 def _caps_in_words(plan: Plan) -> str:
@@ -135,14 +157,17 @@ def question_in_words(plan: Plan, table: TablePlan) -> str:
     where = f" with {question.where.text}" if question.where is not None else ""
     by = f", by {listed(question.by)}{table.by_in_words}" if question.by else ""
     rows = plan.protection.max_rows
-    counted = who.several if rows is None else "rows"
-    sentence = f"How many {counted} are there in {question.table}{where}{by}?"
+    counted = who.several if rows is None else "joined rows" if question.tables else "rows"
+    tables = listed([question.table, *(one.join.table for one in question.tables)], "and")
+    sentence = f"How many {counted} are there in {tables if rows is not None else question.table}{where}{by}?"
     if rows is not None:
         sentence += f" At most {plural(rows, 'row')} of one {who.one} {'is' if rows == 1 else 'are'} in each count."
     conditions = [(one.name, one.condition) for one in question.aggregates]
     if len(conditions) > 1 or conditions[0][1] is not None:
         measures = [f"{name} ({'all' if condition is None else condition.text})" for name, condition in conditions]
         sentence += f" {noun(len(measures), 'Measure')}: {', '.join(measures)}."
+    if who.per is not None:
+        return f"{sentence} The columns {who.column} and {who.per.column} identify {who.several}."
     return f"{sentence} The column {who.column} identifies {who.several}." if who.name and not who.is_row else sentence
 
 
@@ -212,6 +237,40 @@ def several_units_in_words(cost: Cost, who: Unit) -> str:
     return f"{several} and a larger delta, at most {listed(deltas)}. With a large k nothing is guaranteed."
 
 
+def units_of_one_person_in_words(plan: Plan) -> list[str]:
+    """State the guarantee of someone who is several units: rows, values, or periods.
+
+    Of ``m`` releases that read one period each, epsilons and deltas add up, as each of them sees the rows of one unit.
+    A release that reads several periods has ``k epsilon``, the delta of ``k`` steps, and ``k^2 rho``.
+    """
+    who, cost = plan.protection.who, plan.cost
+    if who.per is None:
+        return [several_units_in_words(cost, who)]
+    granularity = who.per.granularity
+    first = f"The unit is a {granularity} of one {who.whole.one}, not all that they have."
+    if plan.periods is not None and len(plan.periods) == 1:
+        delta = f" and delta {text_up(cost.delta, 3)}" if cost.delta else ""
+        many = " and m times this delta" if cost.delta else ""
+        return [
+            f"{first} This release reads rows of {plan.periods[0]} alone, so its epsilon{delta} holds for all rows of "
+            f"one {who.whole.one} too.",
+            f"Someone with rows in m {granularity}s, one release for each, has m times this epsilon{many} "
+            "in all of them together.",
+        ]
+    read = ""
+    if plan.periods is not None:
+        read = f" This release reads rows of {periods_in_words(plan.periods)}, so k is at most {len(plan.periods)}."
+    sentences = [f"{first} {several_units_in_words(cost, who)}{read}"]
+    if cost.rho is not None and _is_gaussian(plan):
+        sentences.append(f"The rho of {who.with_several[0].lower()}{who.with_several[1:]} is k squared times this rho.")
+    return sentences
+
+
+def periods_in_words(periods: Sequence[str]) -> str:
+    """Return the names of periods, or the first and the last of many."""
+    return listed(periods, "and") if len(periods) <= 4 else f"{len(periods)} periods, {periods[0]} to {periods[-1]}"
+
+
 def _factor(words: Explanation) -> str:
     return f"a factor of {fold(words.odds_ratio)} plus {text_up(words.delta, 3)}"
 
@@ -239,11 +298,14 @@ def learning(plan: Plan) -> list[Section]:
     return [Section(f"What a reader can learn about one {plan.protection.who.one}", (table,), "pages")] if rows else []
 
 
+def _is_gaussian(plan: Plan) -> bool:
+    return any("sigma2" in one.parameters for table in plan.tables for one in table.noise.mechanisms)
+
+
 def _exact(plan: Plan) -> Section:
     cost = plan.cost
     # pure noise has a rho too, which says nothing to somebody who asked for an epsilon
-    is_gaussian = any("sigma2" in one.parameters for table in plan.tables for one in table.noise.mechanisms)
-    parameters = {"epsilon": cost.epsilon, "delta": cost.delta, "rho": cost.rho if is_gaussian else None}
+    parameters = {"epsilon": cost.epsilon, "delta": cost.delta, "rho": cost.rho if _is_gaussian(plan) else None}
     terms = [(name, exact_text(value)) for name, value in parameters.items() if value is not None]
     terms += [("mechanism", table.noise_text) for table in plan.tables[:_MAX_WORDED_QUESTIONS]]
     return Section("Exact numbers", (Terms(tuple(terms)),), "folded")

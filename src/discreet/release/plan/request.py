@@ -14,6 +14,7 @@ from ...exact.rationals import Number, read_epsilon
 from ...losses import Loss
 from ...mechanism import Mechanism
 from ...optimise.families import FAMILIES
+from ...periods import Per
 from ...ptables.table import PTable
 from ...questions.question import QuantileRequest
 from ...unit import read_unit_name
@@ -60,6 +61,7 @@ class RequestFields(TypedDict, total=False):
     edition: str
     unit: str
     unit_name: str | None
+    per: str | Per | None
     max_groups: int | None
     max_rows: int | None
     relation: str | None
@@ -105,6 +107,10 @@ class ReleaseRequest:
         The noun for the unit in texts: ``"person"``, ``"household"``, ``"device"``; by default the name of its column.
         With ``unit="row"`` it is your statement, published as such, that every row is a different one. The ledger
         keeps the name of its first release.
+    per
+        A granularity and a date column, ``"month:visit_date"``: the unit is one month of one person. A row's month
+        follows from its own date alone; rows without one are not counted. Granularities are day, week (ISO 8601),
+        month, quarter and year. The ledger has the same granularity, and an account for each period.
     domain
         The values of each group column, ``{"site": range(1, 7), "health": ["good", "poor"]}``: the groups are their
         cross product. They are public and never taken from the data. ``None`` among the values stands for missing ones,
@@ -236,6 +242,15 @@ class ReleaseRequest:
             f"What texts call it: person, household, device. With {arg('unit', 'row')}: every row is a different one.",
             TEXT,
             "What texts call it; of a row: every row is a different one.",
+        ),
+    )
+    per: Per | None = field(
+        default=None,
+        metadata=field_words(
+            "Period of the unit",
+            "One period of each unit is protected, by a date column: month:visit_date; or day, week, quarter, year.",
+            TEXT | {"description": "A granularity and a date column: month:visit_date protects each month by itself."},
+            "One period of each unit is protected: a granularity and the date column.",
         ),
     )
     max_groups: int | None = field(
@@ -516,6 +531,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "epsilon": read_epsilon,
     "delta": read_delta,
     "max_rows": read_max_rows,
+    "per": Per.read,
     "mechanism": read_mechanism,
     "counts": lambda name: find_name(name, OUTPUTS, "a form of counts", argument="counts"),
     "totals": read_totals,

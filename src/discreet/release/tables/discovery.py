@@ -93,6 +93,7 @@ class Discovery:
         return Discovering(
             question, groups, protection.unit, protection.max_groups, key, self.source_columns(question), self.kinds,
             max_rows=protection.max_rows,
+            per=protection.per,
         )  # fmt: skip
 
     def published_groups(
@@ -251,7 +252,7 @@ def refuse_misfits(request: ReleaseRequest) -> None:
 
 def _refuse_unbounded_people(request: ReleaseRequest) -> None:
     """Refuse a request in which one person could have any number of counts."""
-    who = Unit(request.unit, request.unit_name)
+    who = Unit(request.unit, request.unit_name, request.per)
     if who.is_row and not (request.one_row_each or request.unit_name):
         raise InvalidInput(
             "a person with many rows in one group would be named for certain, because each row counts as a person of "

@@ -283,6 +283,11 @@ class TablePlan(ABC):
                 f"{listed(names, 'and')} are joined on the columns that name {protection.who.several}; the guarantee "
                 f"covers all rows of {protection.who.a} in all of them."
             )
+            if protection.max_rows is not None:
+                sentences.append(
+                    f"Rows are joined rows: each row of {self.question.table} counts with each row of "
+                    f"{listed(names[1:], 'and')} that has the same {protection.who.one}."
+                )
         for one in self.question.lookups:
             if one.join is not None and one.columns:
                 names = [column.name for column in one.columns]

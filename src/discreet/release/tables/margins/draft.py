@@ -133,7 +133,9 @@ class MarginsDraft(Draft):
         return sum(map(self.margins.cells, self.margins.tables))
 
     def counting(self, protection: Protection) -> Counting:
-        return CountingTables(self.base, self.groups, protection.unit, 1, b"", sets=self.margins.largest)
+        return CountingTables(
+            self.base, self.groups, protection.unit, 1, b"", sets=self.margins.largest, per=protection.per
+        )
 
     # ---------------------------------------------------------------- noise
 

@@ -28,12 +28,13 @@ from ....wording import listed, noun, percent, plural
 from ...made_up import USUAL_TOTAL, MadeUpSizes, read_total, spread
 from ...marginals.combine import MarginLeastSquares
 from ...marginals.decimals import MAX_ROUNDING_ERROR
+from ...marginals.intervals import MarginErrors
 from ...marginals.optimum import ratio_to_optimum
 from ...marginals.signed import Columns, Margins
 from ...marginals.split import absolute_sensitivity, gap_of_parts, split_budget, squared_sensitivity
 from ...noise.accuracy import Expected
 from ...noise.cells import CellNoise, cell_noise
-from ...noise.weighted import chernoff_of_variance, law_variance
+from ...noise.weighted import law_variance
 from ...pricing import composition
 from ...protection import Change, Protection
 from ..csv_lines import Refuted, read_lines
@@ -236,13 +237,20 @@ class MarginsTablePlan(TablePlan):
         relation = RELATIONS[self.adjacency]
         return gap_of_parts(self.margins, relation, split_budget(self.margins, relation), self.division.parts)
 
-    def half_width(self, variance: Fraction, miss: Fraction) -> float:
-        """Return a bound that an error with this variance exceeds with probability at most ``miss``.
+    @cached_property
+    def margin_errors(self) -> MarginErrors:
+        """The errors of combined counts, from the laws of all measurements."""
+        laws = {one: noise.shift_law for one, noise in self.noises.items()}
+        return MarginErrors(self.solver, {one: law for one, law in laws.items() if law is not None})
 
-        The error is a weighted sum of the noises, whatever the weights.
-        """
-        laws = {noise.shift_law for noise, _ in self.changes if noise.shift_law is not None}
-        return chernoff_of_variance(tuple(laws), float(variance) * (1 + 1e-9), float(miss))
+    def half_width(self, table: Columns, miss: Fraction) -> Fraction:
+        """Return a bound that the error of a published count exceeds with probability at most ``miss``."""
+        return Fraction(self.margin_errors.half_width(table, miss)) + MAX_ROUNDING_ERROR
+
+    @cached_property
+    def worst_table(self) -> Columns:
+        """The table with the largest variance."""
+        return max(self.table_variances, key=lambda one: self.table_variances[one])
 
     @cached_property
     def table_variances(self) -> dict[Columns, Fraction]:
@@ -250,13 +258,12 @@ class MarginsTablePlan(TablePlan):
         return {table: self.solver.variance(table) for table in self.margins.tables}
 
     def expected(self, coverage: Fraction) -> Expected:
-        worst = max(self.table_variances.values())
-        width = self.half_width(worst, 1 - coverage) + float(MAX_ROUNDING_ERROR)
-        return ExpectedTables(coverage, math.ceil(width), math.sqrt(worst), 0.0, 0.0, 0.0)
+        width = self.half_width(self.worst_table, 1 - coverage)
+        sd = math.sqrt(self.table_variances[self.worst_table])
+        return ExpectedTables(coverage, math.ceil(width), sd, 0.0, 0.0, 0.0)
 
     def widest_interval(self, coverage: Fraction) -> int | None:
-        worst = max(self.table_variances.values())
-        return math.floor(2 * (self.half_width(worst, 1 - coverage) + float(MAX_ROUNDING_ERROR)))
+        return math.floor(2 * self.half_width(self.worst_table, 1 - coverage))
 
     def false_zeros(self, least: int) -> Fraction:
         raise _unknown_risk("false_zeros")
@@ -288,7 +295,9 @@ class MarginsTablePlan(TablePlan):
     # ---------------------------------------------------------------- counting, drawing, recording
 
     def counting(self, protection: Protection, key: bytes) -> Counting:
-        return CountingTables(self.question, self.groups, protection.unit, 1, key, sets=self.margins.largest)
+        return CountingTables(
+            self.question, self.groups, protection.unit, 1, key, sets=self.margins.largest, per=protection.per
+        )
 
     @staticmethod
     def count(source: Source, countings: Sequence[Counting]) -> Sequence[Counted]:
@@ -413,7 +422,7 @@ class MarginsTablePlan(TablePlan):
             if RELATIONS[self.adjacency].hides_presence:
                 above = max(ratio_to_optimum(self.solver, float(self.division.budget)) - 1, 0)
                 lines.append(("optimum", f"the root mean squared error is {text_up(100 * above, 2)}% above that of the "
-                                         "best matrix mechanism, which needs continuous noise"))  # fmt: skip
+                                         "best matrix mechanism"))  # fmt: skip
         else:
             lines.append(("optimum", "the split is the best of several searches: a local optimum"))
         return lines

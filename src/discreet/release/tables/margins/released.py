@@ -21,6 +21,9 @@ from ....questions.groups import Groups
 from ....wording import listed, percent, plural
 from ...levels.quantiles import Balance
 from ...marginals.decimals import MAX_ROUNDING_ERROR, agreeing_decimals, digits_of
+from ...marginals.intervals import Form
+from ...marginals.rounding import rounded_table, totals_of
+from ...marginals.shares import margin_share_interval
 from ...marginals.signed import Columns, subsets
 from ...noise.margins import Combined
 from ..columns import LAYOUT, NORMAL, ErrorColumn
@@ -50,6 +53,15 @@ AGREEING_MEANING = (
 )
 
 
+#: Heading of the rounded counts, and the meaning of columns that other kinds do not have.
+ROUNDED_COLUMN = "rounded_count"
+TABLE_MEANINGS = {
+    "count": AGREEING_MEANING,
+    ROUNDED_COLUMN: "the count made whole and not negative so that the table adds up; totals of two tables may differ, "
+    "and small counts are biased upwards",
+}
+
+
 @dataclass(frozen=True, eq=False)
 class MarginTable(ReleasedTable):
     """One of the tables. ``counts`` are whole numbers of units of its last decimal place."""
@@ -57,11 +69,21 @@ class MarginTable(ReleasedTable):
     plan: MarginsTablePlan
     table: Columns = ()
 
-    extra_meanings: ClassVar[Mapping[str, str]] = {"count": AGREEING_MEANING}
+    extra_meanings: ClassVar[Mapping[str, str]] = TABLE_MEANINGS
 
     @property
     def columns(self) -> tuple[ErrorColumn, ...]:
         return TABLE_ERROR_COLUMNS
+
+    @property
+    def fixed_headings(self) -> tuple[str, ...]:
+        return (ROUNDED_COLUMN, *super().fixed_headings)
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        before = super().headings
+        at = before.index("count") + 1
+        return (*before[:at], ROUNDED_COLUMN, *before[at:])
 
     @cached_property
     def own_groups(self) -> Groups:
@@ -84,8 +106,7 @@ class MarginTable(ReleasedTable):
 
     @cached_property
     def errors(self) -> dict[str, Array]:
-        width = Fraction(self.plan.half_width(self.cell_variance, 1 - self.level)) + MAX_ROUNDING_ERROR
-        reach = math.ceil(width * self.unit)
+        reach = math.ceil(self.plan.half_width(self.table, 1 - self.level) * self.unit)
         counts = self.counts.reshape(-1)
         low = np.array([max(-((reach - one) // self.unit), 0) for one in counts.tolist()], dtype=np.int64)
         high = np.array([max((one + reach) // self.unit, 0) for one in counts.tolist()], dtype=np.int64)
@@ -100,10 +121,17 @@ class MarginTable(ReleasedTable):
     def rows(self, most: int | None = None) -> list[Row]:
         return self._rows_of(self.counts.reshape(-1).tolist(), self.unit, most)
 
+    @cached_property
+    def rounded_counts(self) -> IntArray:
+        """The counts as people see them: whole, not negative, and adding up in this table."""
+        errors = {
+            places: math.sqrt(self.plan.solver.variance(tuple(self.table[k] for k in places)))
+            for places in totals_of(len(self.table))
+        }
+        return rounded_table(self.groups, self.counts.reshape(-1), self.unit, errors)
+
     def rows_for_people(self, most: int | None = None) -> list[Row]:
-        """Return the rows with counts rounded to whole numbers, each by itself, and none below zero."""
-        whole = [max((2 * one + self.unit) // (2 * self.unit), 0) for one in self.counts.reshape(-1).tolist()]
-        return self._rows_of(whole, 1, most)
+        return self._rows_of(self.rounded_counts.tolist(), 1, most)
 
     def _rows_of(self, counts: Sequence[int], unit: int, most: int | None) -> list[Row]:
         size = len(counts) if most is None else min(most, len(counts))
@@ -128,7 +156,7 @@ class MarginTable(ReleasedTable):
     def csv_text(self) -> str:
         errors, none = self.errors, np.zeros(self.counts.size, dtype=bool)
         fields = [self.cell_names()] if self.has_names else []
-        fields += [self.texts, self.flags.tolist()]
+        fields += [self.texts, list(map(str, self.rounded_counts.tolist())), self.flags.tolist()]
         for column in self.columns:
             values, way = errors[column.name], column.rounding
             fields.append(csv_integers(values, none) if way is None else csv_decimals(values, none, way))
@@ -160,20 +188,20 @@ class MarginTable(ReleasedTable):
                 "the part must lie within the whole: every cell of the part belongs in the whole too.", argument="part"
             )
         some, total = self._estimate(inner.astype(np.int64)), self._estimate(outer.astype(np.int64))
-
-        def accepts(share: Fraction) -> bool:
-            weights = inner * share.denominator - outer * share.numerator
-            estimate = some * share.denominator - total * share.numerator
-            return abs(estimate) <= self._width(np.asarray(weights, dtype=object), 1 - self.level)
-
-        steps = 1000
-        accepted = [k for k in range(steps + 1) if accepts(Fraction(k, steps))]
-        least = Fraction(max(min(accepted) - 1, 0), steps) if accepted else Fraction(0)
-        most = Fraction(min(max(accepted) + 1, steps), steps) if accepted else Fraction(1)
+        if (inner == outer).all():
+            least = most = Fraction(1)
+        else:
+            forms = self._form(inner.astype(np.int64)), self._form(outer.astype(np.int64))
+            slack = MAX_ROUNDING_ERROR * int(outer.sum())
+            least, most = margin_share_interval(self.plan.margin_errors, forms, (some, total), 1 - self.level, slack)
         estimate = None if total <= 0 else 100.0 * min(max(float(some / total), 0.0), 1.0)
-        how = "one test of the part minus a share of the whole, for whatever weights have its variance"
+        how = "one test of the part minus a share of the whole, by the law of the noise of all measurements"
         low, high = max(0.0, float_down(100 * least)), min(100.0, float_up(100 * most))
         return Combined(estimate, low, high, self.level, None, None, None, int(outer.sum()), how, is_percentage=True)
+
+    def _form(self, weights: Array) -> Form:
+        """Return weights of the counts as a weighted sum of cells of this table."""
+        return {self.table: weights.reshape([self.plan.margins.sizes[column] for column in self.table])}
 
     def _balance(self, lower: BoolArray, upper: BoolArray, share: Fraction) -> Balance:
         weights = np.asarray(
@@ -206,7 +234,7 @@ class MarginTable(ReleasedTable):
 
     def _width(self, weights: Array, miss: Fraction) -> float:
         slack = float(MAX_ROUNDING_ERROR) * float(np.abs(weights.astype(np.float64)).sum())
-        return self.plan.half_width(self.variance_of_sum(weights), miss) + slack
+        return self.plan.margin_errors.form_half_width(self._form(weights), miss) + slack
 
     def _sum(self, weights: IntArray, non_negative: bool) -> Combined:
         estimate, width = self._estimate(weights), Fraction(self._width(weights, 1 - self.level))
@@ -215,15 +243,15 @@ class MarginTable(ReleasedTable):
             low, high = max(low, 0), max(high, 0)
         return Combined(
             _int_or_float(estimate), low, high, self.level, math.sqrt(self.variance_of_sum(weights)), 0.0, 0.0,
-            int(np.count_nonzero(weights)), "a bound for the noise of all measurements with this variance",
+            int(np.count_nonzero(weights)), "the law of the noise of all measurements in the combined counts",
         )  # fmt: skip
 
     # ---------------------------------------------------------------- words
 
     def rounding_in_words(self, unrounded: str, rounded: str = "") -> str:
         return (
-            f"The counts shown are rounded to whole numbers, each by itself, so that they need not add up; those of "
-            f"{unrounded} do, exactly, in all tables."
+            f"The counts shown are made whole so that this table adds up; another table may differ by a few. The "
+            f"unrounded counts of {unrounded} agree in all tables, exactly."
         )
 
     @property
@@ -242,7 +270,7 @@ class MarginsRelease(ReleasedTable):
     plan: MarginsTablePlan
 
     rank: ClassVar[int] = 2
-    extra_meanings: ClassVar[Mapping[str, str]] = {"count": AGREEING_MEANING}
+    extra_meanings: ClassVar[Mapping[str, str]] = TABLE_MEANINGS
 
     @classmethod
     def from_measured(

@@ -238,8 +238,8 @@ class SparseTablePlan(PlainTablePlan):
         return [
             *declared_in_words(self.declared_groups),
             f"Of {self.domain_cells:,} declared counts, those with a noisy count of {self.published_from:,} or more "
-            "are published. How many are withheld because their noisy count is smaller, and how many hold nobody, is not "
-            "published.",
+            "are published. How many are withheld because their noisy count is smaller, and how many hold nobody, is "
+            "not published.",
             f"On average at most about {self._expected} declared counts of nobody are published, by chance.",
         ]
 
