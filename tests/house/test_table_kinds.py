@@ -16,6 +16,7 @@ from discreet.release.tables.draft import Draft
 from discreet.release.tables.levelled_counts import LevelledTable
 from discreet.release.tables.margins.released import MarginsRelease, MarginTable
 from discreet.release.tables.released import ReleasedTable
+from discreet.release.tables.sparse.plan import SparseTable
 from discreet.release.tables.table import TablePlan
 from support.source import MODULES, PACKAGE, text, tree
 
@@ -24,8 +25,8 @@ pytestmark = pytest.mark.xdist_group("source")
 #: What every kind of table has -> the kinds of it.
 CONTRACTS: dict[type, tuple[type, ...]] = {
     TablePlan: kinds.KINDS,
-    ReleasedTable: (LevelledTable, DiscoveredTable, MarginsRelease, MarginTable),
-    Draft: (kinds.PlainDraft, kinds.LevelledDraft, kinds.DiscoveredDraft, kinds.MarginsDraft),
+    ReleasedTable: (LevelledTable, DiscoveredTable, SparseTable, MarginsRelease, MarginTable),
+    Draft: (kinds.PlainDraft, kinds.SparseDraft, kinds.LevelledDraft, kinds.DiscoveredDraft, kinds.MarginsDraft),
     Aligned: (AlignedCells, AlignedIntervals, AlignedLevels),
 }
 

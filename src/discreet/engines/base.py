@@ -98,6 +98,8 @@ class Counting:
         The secret of the bounding hash, from the ledger.
     max_rows
         Maximum number of rows of one person that a count has in a group; None to count people.
+    sparse
+        True if only groups with somebody in them come back (:meth:`Source.occupied`), as of very many declared ones.
     per
         The period that is part of the unit; None if the unit is the whole person.
     """
@@ -108,6 +110,7 @@ class Counting:
     max_groups: int
     key: bytes = field(repr=False)
     max_rows: int | None = field(default=None, kw_only=True)
+    sparse: bool = field(default=False, kw_only=True)
     per: Per | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -229,6 +232,22 @@ class DiscoveredGroups:
     counts: IntArray = field(repr=False)
 
 
+@dataclass(frozen=True)
+class OccupiedGroups:
+    """The declared groups with somebody in them, and their true counts: these go to the noise and nowhere else.
+
+    Attributes
+    ----------
+    groups
+        The numbers of the groups, each once and ascending; none is a structural zero.
+    counts
+        A row for each of them and a column for each measure.
+    """
+
+    groups: IntArray = field(repr=False)
+    counts: IntArray = field(repr=False)
+
+
 class Snapshot(ABC):
     """One state of the data, open for reading: all counts of one release come from it."""
 
@@ -243,6 +262,10 @@ class Snapshot(ABC):
     @abstractmethod
     def count(self, counting: Counting) -> IntArray:
         """Return the true counts, of shape (groups, counts), by the rule of bounding."""
+
+    def occupied(self, counting: Counting) -> OccupiedGroups:
+        """Return what :meth:`count` does for the groups with somebody in them, without a list of all groups."""
+        raise Unsupported("this engine counts in lists of all declared groups.", "Declare fewer groups.")
 
     def discover(self, counting: Discovering) -> DiscoveredGroups:
         """Return the groups in the data, by the rule of ``engines/discovery.py``, with their true counts."""
@@ -388,6 +411,15 @@ class Source(ABC):
         if counts is None:  # raised here, where neither the engine's message nor a count is in reach
             raise self._unreadable()
         return counts
+
+    def occupied(self, countings: Sequence[Counting]) -> list[OccupiedGroups]:
+        """Return the groups with somebody in them and their true counts, for each counting, from one state."""
+        for counting in countings:
+            self._check(counting)
+        occupied = self._try_to_read(countings, lambda snapshot: list(map(snapshot.occupied, countings)))
+        if occupied is None:
+            raise self._unreadable()
+        return occupied
 
     def discover(self, counting: Discovering) -> DiscoveredGroups:
         """Return the groups in the data and their true counts."""

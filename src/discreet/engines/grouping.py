@@ -164,10 +164,15 @@ def _named(expressions: Sequence[str], names: Sequence[str], ending: str = "") -
 
 def add_rows(counts: IntArray, counting: Counting, group: IntArray, rows: IntArray, *matches: IntArray) -> None:
     """Add what :func:`rows_by_group` gave to counts of shape (groups, counts)."""
+    add_measures(counts, counting, group, rows, *matches)
+    counts[sorted(counting.groups.zeros)] = 0
+
+
+def add_measures(counts: IntArray, counting: Counting, place: IntArray, rows: IntArray, *matches: IntArray) -> None:
+    """Add the numbers of rows, and of those that meet each condition, to counts at these places."""
     by_condition = iter(matches)
     for j, aggregate in enumerate(counting.question.aggregates):
-        np.add.at(counts[:, j], group, rows if aggregate.condition is None else next(by_condition))
-    counts[sorted(counting.groups.zeros)] = 0
+        np.add.at(counts[:, j], place, rows if aggregate.condition is None else next(by_condition))
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,8 @@ class Inversion:
             low, high = self._cumulative(k, bits)
             if low >> (bits - 64) == high >> (bits - 64):
                 return low >> (bits - 64)
+            if low >> (bits - 64) == 2**64 - 1:
+                return 2**64 - 1  # 2^64 is stored as this too, and a tie with it is decided by closer bounds
             bits *= 2
             if bits > 1 << 16:  # pragma: no cover - a dyadic probability known by bounds only; laws give those exactly
                 raise ArithmeticError("the bounds of a threshold do not close")

@@ -14,7 +14,7 @@ fraction. No law is ever rounded: callers that need more digits ask for more bit
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -75,8 +75,13 @@ def scaled(x: Fraction, bits: int) -> Interval:
 
 def power_bounds(base: Fraction, exponent: int, bits: int) -> Interval:
     """Return bounds of 2^bits base^exponent for 0 <= base <= 1, by repeated squaring with outward rounding."""
+    return power_of_bounds(lambda work: scaled(base, work), exponent, bits)
+
+
+def power_of_bounds(base: Callable[[int], Interval], exponent: int, bits: int) -> Interval:
+    """Return bounds of 2^bits base^exponent, where ``base(b)`` gives bounds of 2^b times a base in [0, 1]."""
     work = bits + 2 * exponent.bit_length() + 16
-    low, high = scaled(base, work)
+    low, high = base(work)
     low_power = high_power = 1 << work
     while exponent:
         if exponent & 1:

@@ -12,6 +12,7 @@ The work for one draw does not grow with the size of the noise, and the memory o
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from .arrays import Array, IntArray
 from .bits import Bits
 from .inversion import UNDECIDED, Inversion, draw_independent, is_below, one_word
-from .laws import GeometricTails, Interval, Law, float_log, power_bounds, scaled
+from .laws import GeometricTails, Interval, Law, float_log, power_of_bounds, scaled
 
 if TYPE_CHECKING:
     from .tables import Table
@@ -169,21 +170,128 @@ class _GeometricDigits:
         return np.where(sign == 0, 0, np.where(sign == 1, -1 - magnitude, 1 + magnitude))
 
 
-def _digit(ratio: Fraction, exponent: int, base: int | None) -> Any:
-    """Return P(digit <= d) = (1 - s^(d+1)) / (1 - s^base), s = ratio^exponent; no denominator without a base."""
+def _digit(ratio: Fraction, exponent: int, base: int | None) -> Callable[[int, int], Interval]:
+    """Return the cumulative law of one digit: see :func:`_digit_of_bounds`."""
+    zeros = max(0, -math.frexp(float(1 - ratio))[1])
+    return _digit_of_bounds(lambda bits: scaled(ratio, bits), zeros, exponent, base)
+
+
+def _digit_of_bounds(
+    ratio: Callable[[int], Interval], zeros: int, exponent: int, base: int | None
+) -> Callable[[int, int], Interval]:
+    """Return P(digit <= d) = (1 - s^(d+1)) / (1 - s^base), s = ratio^exponent; no denominator without a base.
+
+    ``ratio(b)`` gives bounds of 2^b times the ratio, and 1 - ratio is about 2^-zeros.
+    """
 
     def cumulative(d: int, bits: int) -> Interval:
         if base is not None and d >= base - 1:
             return 1 << bits, 1 << bits
-        work = bits + 64 + max(0, -math.frexp(float(1 - ratio))[1])  # 1 - s may be as small as 1 - ratio
+        work = bits + 64 + zeros  # 1 - s may be as small as 1 - ratio
         one = 1 << work
-        low, high = power_bounds(ratio, exponent * (d + 1), work)
+        low, high = power_of_bounds(ratio, exponent * (d + 1), work)
         if base is None:
             return (one - high) >> (work - bits), -((low - one) >> (work - bits))
-        whole_low, whole_high = power_bounds(ratio, exponent * base, work)
+        whole_low, whole_high = power_of_bounds(ratio, exponent * base, work)
         return ((one - high) << bits) // (one - whole_low), -((-(one - low) << bits) // (one - whole_high))
 
     return cumulative
+
+
+# ------------------------------------------------------------------------------------------------ rare events
+
+
+class WaitingTimes:
+    """The sampler of geometric numbers, P(G >= g) = ratio^g, drawn digit by digit if they can be large.
+
+    Parameters
+    ----------
+    ratio
+        ``ratio(b)`` gives bounds of 2^b times the ratio, which may be irrational.
+    rate
+        About ``1 - ratio``. It determines the number of digits and nothing else.
+    end
+        Numbers of ``end`` or more are reported as ``end``.
+    """
+
+    BASE = 256
+
+    def __init__(self, ratio: Callable[[int], Interval], rate: float, end: int) -> None:
+        self._ratio, self._end = ratio, end
+        decay = math.inf if rate >= 1 else -math.log1p(-rate)
+        reach = min(45 / decay, end) if decay else end
+        exponent = 1
+        while reach / exponent > MAX_DIRECT_OUTCOMES / 2:
+            exponent *= self.BASE
+        self._exponent = exponent
+        self._beyond = -(-end // exponent)
+        outcomes = self._beyond + 1 if self._beyond <= MAX_DIRECT_OUTCOMES else None
+        self._above = Inversion(_digit_of_bounds(ratio, 0, exponent, None), outcomes)
+
+    @cached_property
+    def _digits(self) -> list[Inversion]:
+        """The digits from the highest on. They are built when a number below the end is drawn."""
+        bits = 64
+        while self._ratio(bits)[1] >= 1 << bits:  # until the bounds tell the ratio from 1
+            bits *= 2
+        zeros = bits - ((1 << bits) - self._ratio(bits)[1]).bit_length()
+        digits, exponent = [], self._exponent
+        while exponent > 1:
+            exponent //= self.BASE
+            digits.append(Inversion(_digit_of_bounds(self._ratio, zeros, exponent, self.BASE), self.BASE))
+        return digits
+
+    def draw(self, size: int, bits: Bits) -> IntArray:
+        """Return ``size`` independent numbers."""
+        numbers = draw_independent([self._above], size, bits)[:, 0]
+        inside = numbers < self._beyond
+        if self._exponent > 1 and inside.any():
+            digits = draw_independent(self._digits, int(inside.sum()), bits)
+            values = numbers[inside]
+            for k in range(digits.shape[1]):
+                values = values * self.BASE + digits[:, k]
+            numbers[inside] = values
+        numbers[~inside] = self._end
+        return np.minimum(numbers, self._end)
+
+
+class TailSampler:
+    """The sampler of noise that is at least ``least`` (from 1): the law of Z given Z >= least, exactly."""
+
+    def __init__(self, law: Law, least: int) -> None:
+        self._law, self._least = law, least
+
+    @cached_property
+    def _excess(self) -> WaitingTimes | Inversion:
+        law, high = self._law, self._law.support[1]
+        if isinstance(law, GeometricTails):  # what is above the threshold is geometric again
+            return WaitingTimes(lambda bits: scaled(law.ratio, bits), float(1 - law.ratio), 1 << 62)
+        return Inversion(self._cumulative, None if high is None else high - self._least + 1)
+
+    @cached_property
+    def _leading_zeros(self) -> int:
+        """A number of bits with which the bounds of P(Z >= least) have 64 digits."""
+        work = 128
+        while not self._law.tail(self._least, work)[0] >> 64:
+            work *= 2
+        return work
+
+    def _cumulative(self, k: int, bits: int) -> Interval:
+        """Return bounds of 2^bits P(Z <= least + k given Z >= least)."""
+        law, least = self._law, self._least
+        if law.rational:
+            return scaled(1 - law.upper(least + k + 1) / law.upper(least), bits)
+        work = self._leading_zeros + bits
+        low_whole, high_whole = law.tail(least, work)
+        low, high = law.tail(least + k + 1, work)
+        one = 1 << bits
+        return one + (-high << bits) // low_whole, one - (low << bits) // high_whole
+
+    def draw(self, size: int, bits: Bits) -> IntArray:
+        """Return ``size`` independent values."""
+        if isinstance(self._excess, WaitingTimes):
+            return self._least + self._excess.draw(size, bits)
+        return self._least + draw_independent([self._excess], size, bits)[:, 0]
 
 
 # ------------------------------------------------------------------------------------------------ tables

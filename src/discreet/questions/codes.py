@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import InvalidInput
 from ..exact.arrays import IntArray
 
 
@@ -55,3 +56,31 @@ def find_repeated_row(table: IntArray, lengths: list[int]) -> int | None:
     again = np.ones(len(table), dtype=bool)
     again[first] = False
     return int(np.flatnonzero(again)[0])
+
+
+def combined_numbers(rows: IntArray, columns: list[int], lengths: list[int]) -> IntArray:
+    """Return the numbers, among all combinations of codes, of those that have a row's codes in these columns.
+
+    >>> combined_numbers(np.array([[1]]), [0], [2, 3]).tolist()
+    [3, 4, 5]
+    """
+    numbers = np.zeros((len(rows), 1), dtype=np.int64)
+    for column, length in enumerate(lengths):
+        codes = rows[:, [columns.index(column)]] if column in columns else np.arange(length)[None, :]
+        numbers = (numbers[:, :, None] * length + codes[:, None, :]).reshape(len(rows), -1)
+    return numbers.reshape(-1)
+
+
+def judged_cells(cells: IntArray, lengths: list[int]) -> IntArray:
+    """Return the codes of listed groups; refuse codes outside the values, and a group that is listed twice."""
+    cells = np.array(cells, dtype=np.int64, ndmin=2)
+    if cells.ndim != 2 or cells.shape[1] != len(lengths) or not len(cells):
+        raise InvalidInput("the groups need at least one row, with one code for each column.", argument="groups")
+    if (cells < 0).any() or (cells >= np.array(lengths)).any():
+        raise InvalidInput("a group has a code outside the positions of its column's values.", argument="groups")
+    if (again := find_repeated_row(cells, lengths)) is not None:
+        raise InvalidInput(
+            f"row {again + 1} of the groups repeats an earlier row.", "Declare each group once.", argument="groups"
+        )
+    cells.setflags(write=False)
+    return cells

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import numpy as np
 from ..errors import InvalidInput, InWords, WrongType
 from ..exact.arrays import IntArray
 from ..lists import read_list
-from .domains import REST, Rest, Value, Values, listed_values, read_table
+from .codes import combined_numbers
+from .domains import MAX_GROUPS, REST, Rest, Value, Values, listed_values, read_table
 
 
 def declared_table(
@@ -104,3 +106,23 @@ def positions_of(heading: Sequence[str], columns: Sequence[str], where: object) 
             )
         positions.append(alike[0])
     return positions
+
+
+def combined_zeros(table: IntArray, positions: list[int], lengths: list[int], where: str) -> frozenset[int]:
+    """Return the structural zeros among all combinations of values, without a list of all of them.
+
+    ``table`` has the codes of each declared row in the columns at these positions, -1 for undeclared values.
+    """
+    if (table < 0).any():
+        row = int(np.argmax((table < 0).any(axis=1))) + 1
+        raise InvalidInput(
+            f"{where}, row {row} is not a declared group; a structural zero is one of the declared groups.",
+            "Declare the group, or leave the row out.",
+            argument="zeros",
+        )
+    zeros = len(table) * prod(length for column, length in enumerate(lengths) if column not in positions)
+    if zeros > MAX_GROUPS:
+        raise InvalidInput(
+            f"{where} has {zeros:,} structural zeros.", f"Declare at most {MAX_GROUPS:,}.", argument="zeros"
+        )
+    return frozenset(combined_numbers(table, positions, lengths).tolist())

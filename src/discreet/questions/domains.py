@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -18,8 +18,11 @@ from .expressions import LARGEST_WHOLE
 Value = int | str | None
 Values = tuple[Value, ...] | range
 
-#: Maximum number of declared groups.
+#: Maximum number of declared groups that are listed, or drawn one by one.
 MAX_GROUPS = 20_000_000
+
+#: Maximum number of declared groups that are every combination of values.
+MAX_COMBINED_GROUPS = 1_000_000_000
 
 
 class Rest(str):
@@ -285,3 +288,27 @@ def read_table_text(text: str, path: str) -> tuple[list[str], list[Sequence[Valu
         else:
             columns.append(column)
     return heading, columns, len(texts[0])
+
+
+def values_as_range(values: Values) -> dict[str, list[int]] | None:
+    """Return whole numbers at equal steps as the first, the last and the step; None for other values."""
+    numbers = [value for value in values if type(value) is int] if isinstance(values, tuple) else values
+    if not numbers or len(numbers) < len(values):
+        return None
+    first, last = numbers[0], numbers[-1]
+    step = 1 if len(numbers) == 1 else numbers[1] - first
+    if isinstance(values, tuple) and (not step or list(range(first, first + step * len(values), step)) != numbers):
+        return None
+    return {"range": [first, last, step]}
+
+
+def read_values(entry: object) -> Values:
+    """Read the values of a column from JSON."""
+    if isinstance(entry, Mapping):
+        first, last, step = entry["range"]
+        if not all(type(number) is int for number in (first, last, step)) or set(entry) != {"range"}:
+            raise TypeError
+        return range(first, last + (1 if step > 0 else -1), step)
+    if not isinstance(entry, list):
+        raise TypeError
+    return tuple(entry)

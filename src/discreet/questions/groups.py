@@ -23,9 +23,30 @@ from ..errors import InvalidInput, InWords, WrongType, arg
 from ..exact.arrays import IntArray
 from ..report import Json
 from .bands import BAND, Bands, check_banded
-from .codes import find_repeated_row, find_rows
-from .declarations import declared_columns, declared_table, declared_values, encode_column, kind_of, positions_of
-from .domains import INTEGER, MAX_GROUPS, REST, Values, domain_values, has_rest, listed_values, parse_whole, read_table
+from .codes import find_repeated_row, find_rows, judged_cells
+from .declarations import (
+    combined_zeros,
+    declared_columns,
+    declared_table,
+    declared_values,
+    encode_column,
+    kind_of,
+    positions_of,
+)
+from .domains import (
+    INTEGER,
+    MAX_COMBINED_GROUPS,
+    MAX_GROUPS,
+    REST,
+    Values,
+    domain_values,
+    has_rest,
+    listed_values,
+    parse_whole,
+    read_table,
+    read_values,
+    values_as_range,
+)
 from .domains import Value as Value
 from .domains import blanks_removed as blanks_removed
 from .domains import split_domain as split_domain
@@ -82,9 +103,10 @@ class Groups:
             _judge_values(column, kind, values)
         check_banded(self.columns, self.kinds, self.values, self.bands)
         if self.cells is not None:
-            object.__setattr__(self, "cells", _judged_cells(self.cells, [len(values) for values in self.values]))
-        if self.size > self.max_size:
-            raise InvalidInput(f"{self.size} groups are too many.", f"Declare at most {self.max_size}.")
+            object.__setattr__(self, "cells", judged_cells(self.cells, [len(values) for values in self.values]))
+        most = MAX_COMBINED_GROUPS if self.cells is None else MAX_GROUPS
+        if self.size > max(most, self.max_size):
+            raise InvalidInput(f"{self.size} groups are too many.", f"Declare at most {most}.")
         if self.zeros and not (min(self.zeros) >= 0 and max(self.zeros) < self.size):
             raise InvalidInput("a structural zero is the number of a declared group.", argument="zeros")
         if len(self.zeros) == self.size:
@@ -109,8 +131,14 @@ class Groups:
         """Return for each group the position of its value among ``values`` of each column; shape (size, columns)."""
         if self.cells is not None:
             return self.cells
-        codes = np.empty((self.size, len(self.columns)), dtype=np.int64)
-        rest = np.arange(self.size, dtype=np.int64)
+        return self.codes_of(np.arange(self.size, dtype=np.int64))
+
+    def codes_of(self, groups: IntArray) -> IntArray:
+        """Return the codes of some groups by their numbers, without those of all; shape (groups, columns)."""
+        if self.cells is not None:
+            return self.cells[groups]
+        codes = np.empty((len(groups), len(self.columns)), dtype=np.int64)
+        rest = groups
         for k in reversed(range(len(self.columns))):
             rest, codes[:, k] = np.divmod(rest, len(self.values[k]))
         return codes
@@ -157,7 +185,7 @@ class Groups:
         return {
             "columns": list(self.columns),
             "kinds": list(self.kinds),
-            "values": [_as_range(values) or list(values) for values in map(listed_values, self.values)],
+            "values": [values_as_range(values) or list(values) for values in map(listed_values, self.values)],
             "cells": None if self._is_product else self.codes().T.tolist(),
             "zeros": sorted(self.zeros),
             **(rest if any(map(has_rest, self.values)) else {}),
@@ -185,7 +213,7 @@ class Groups:
         """
         try:
             rest = content.get("rest", [False] * len(content["values"]))
-            value_lists = map(_read_values, content["values"])
+            value_lists = map(read_values, content["values"])
             values = tuple((*one, REST) if star else one for one, star in zip(value_lists, rest, strict=True))
             bands = tuple(None if one is None else Bands.from_json(one) for one in content.get("bands", ()))
             cells = content["cells"]
@@ -361,6 +389,11 @@ def with_zeros(groups: Groups, zeros: str | Path | Iterable[object]) -> Groups:
     heading, columns, size = declared_table(zeros, groups.columns)
     if not size:
         return groups
+    if groups.size > MAX_GROUPS:
+        positions, table = _codes_in(groups, heading, columns, size, where)
+        return replace(
+            groups, zeros=groups.zeros | combined_zeros(table, positions, list(map(len, groups.values)), where)
+        )
     matching_row = _match(groups, heading, columns, size, where)
     is_matched = np.zeros(size, dtype=bool)
     is_matched[matching_row[matching_row >= 0]] = True
@@ -437,43 +470,6 @@ def _judge_values(column: str, kind: str, values: Values) -> None:
         )
 
 
-def _judged_cells(cells: IntArray, lengths: list[int]) -> IntArray:
-    cells = np.array(cells, dtype=np.int64, ndmin=2)
-    if cells.ndim != 2 or cells.shape[1] != len(lengths) or not len(cells):
-        raise InvalidInput("the groups need at least one row, with one code for each column.", argument="groups")
-    if (cells < 0).any() or (cells >= np.array(lengths)).any():
-        raise InvalidInput("a group has a code outside the positions of its column's values.", argument="groups")
-    if (again := find_repeated_row(cells, lengths)) is not None:
-        raise InvalidInput(
-            f"row {again + 1} of the groups repeats an earlier row.", "Declare each group once.", argument="groups"
-        )
-    cells.setflags(write=False)
-    return cells
-
-
-def _as_range(values: Values) -> dict[str, list[int]] | None:
-    """Return whole numbers at equal steps as the first, the last and the step; None for other values."""
-    numbers = [value for value in values if type(value) is int] if isinstance(values, tuple) else values
-    if not numbers or len(numbers) < len(values):
-        return None
-    first, last = numbers[0], numbers[-1]
-    step = 1 if len(numbers) == 1 else numbers[1] - first
-    if isinstance(values, tuple) and (not step or list(range(first, first + step * len(values), step)) != numbers):
-        return None
-    return {"range": [first, last, step]}
-
-
-def _read_values(entry: object) -> Values:
-    if isinstance(entry, Mapping):
-        first, last, step = entry["range"]
-        if not all(type(number) is int for number in (first, last, step)) or set(entry) != {"range"}:
-            raise TypeError
-        return range(first, last + (1 if step > 0 else -1), step)
-    if not isinstance(entry, list):
-        raise TypeError
-    return tuple(entry)
-
-
 def _group_column(name: str, by: Sequence[str]) -> str:
     if not by:
         raise InvalidInput(
@@ -510,6 +506,23 @@ def _groups_of_columns(columns: list[Sequence[Value]], size: int, by: Sequence[s
 
 def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], size: int, where: str) -> IntArray:
     """Return for each group the row that has its values in the columns of the heading; -1 if none has."""
+    positions, table = _codes_in(groups, heading, columns, size, where)
+    lengths = [len(groups.values[column]) for column in positions]
+    usable = np.flatnonzero((table >= 0).all(axis=1))
+    if not usable.size:
+        return np.full(groups.size, -1, dtype=np.int64)
+    if (again := find_repeated_row(table[usable], lengths)) is not None:
+        raise InvalidInput(
+            f"{where}, row {int(usable[again]) + 1} repeats the values of a row before it.", "Leave it out."
+        )
+    rows = find_rows(groups.codes()[:, positions], table[usable], lengths)
+    return np.where(rows < 0, -1, usable[rows])
+
+
+def _codes_in(
+    groups: Groups, heading: list[str], columns: list[Sequence[Value]], size: int, where: str
+) -> tuple[list[int], IntArray]:
+    """Return the group columns of a heading, and the codes of its rows in them; -1 where a value is not declared."""
     for name in heading:
         if not any(name.casefold() == column.casefold() for column in groups.columns):
             raise InvalidInput(
@@ -528,13 +541,4 @@ def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], s
         if groups.kinds[column] == "integer":
             distinct = [int(v) if isinstance(v, str) and INTEGER.fullmatch(v) else v for v in distinct]
         table[:, k] = np.array([order.get(value, -1) for value in distinct], dtype=np.int64)[codes]
-    lengths = [len(groups.values[column]) for column in positions]
-    usable = np.flatnonzero((table >= 0).all(axis=1))
-    if not usable.size:
-        return np.full(groups.size, -1, dtype=np.int64)
-    if (again := find_repeated_row(table[usable], lengths)) is not None:
-        raise InvalidInput(
-            f"{where}, row {int(usable[again]) + 1} repeats the values of a row before it.", "Leave it out."
-        )
-    rows = find_rows(groups.codes()[:, positions], table[usable], lengths)
-    return np.where(rows < 0, -1, usable[rows])
+    return positions, table

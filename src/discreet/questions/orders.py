@@ -5,6 +5,7 @@ Counts go from one order to another by the values of their groups, never by thei
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from operator import eq
 
@@ -32,6 +33,10 @@ def canonical(groups: Groups) -> Groups:
     values_are_sorted = all(map(_same, values, groups.values))
     if values_are_sorted and groups.cells is None:
         return groups
+    if groups.cells is None:  # every combination stays every combination: only the zeros have other numbers
+        ordered = replace(groups, values=values, zeros=frozenset())
+        numbers = np.array(sorted(groups.zeros), dtype=np.int64)
+        return replace(ordered, zeros=frozenset(numbers_in(groups, ordered, numbers).tolist()))
     codes = _codes_among(groups, values)
     order = np.lexsort(codes.T[::-1])
     if values_are_sorted and np.array_equal(order, np.arange(groups.size)):
@@ -59,9 +64,19 @@ def places_in(groups: Groups, other: Groups) -> IntArray:
     return places
 
 
-def _codes_among(groups: Groups, values: tuple[Values, ...]) -> IntArray:
-    """Return for each group the place of each column's value among the known ones; -1 where it is not known."""
-    codes = groups.codes().copy()
+def numbers_in(groups: Groups, other: Groups, numbers: IntArray) -> IntArray:
+    """Return the numbers in ``other`` of some groups, by their numbers here; -1 where it does not have them.
+
+    >>> from .groups import read_domain
+    >>> numbers_in(read_domain(["site=3,1,2"], ["site"]), read_domain(["site=1..3"], ["site"]), np.array([0])).tolist()
+    [2]
+    """
+    return other.index(_codes_among(groups, other.values, numbers))
+
+
+def _codes_among(groups: Groups, values: tuple[Values, ...], numbers: IntArray | None = None) -> IntArray:
+    """Return for each group, or for some, the place of each column's value among the known ones; -1 if it is not."""
+    codes = groups.codes().copy() if numbers is None else groups.codes_of(numbers).copy()
     for column, (mine, theirs) in enumerate(zip(groups.values, values, strict=True)):
         order = {value: place for place, value in enumerate(theirs)}
         codes[:, column] = np.array([order.get(value, -1) for value in mine], dtype=np.int64)[codes[:, column]]

@@ -12,8 +12,8 @@ from ...errors import InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
 from ...sources.engine import open_engine
 from ...sources.sql import quoted
-from ..base import Counting, DiscoveredGroups, Discovering, Snapshot, Source
-from ..duckdb.counting import count, discover, public_tables
+from ..base import Counting, DiscoveredGroups, Discovering, OccupiedGroups, Snapshot, Source
+from ..duckdb.counting import count, discover, occupied, public_tables
 from ..duckdb.dialect import DUCKDB, DuckDbDialect
 from ..duckdb.types import guarded_reading, joined_kind_of, kind_of, refuse_as_unit
 from ..relations.join import one_table
@@ -249,12 +249,16 @@ class _Copy(Snapshot):
         if isinstance(counting, Discovering):
             discover(self._engine, *no_rows(counting))  # type: ignore[arg-type]
         else:
-            count(self._engine, *one_table(counting, no_rows, DUCKDB, public_tables(self._engine)))
+            counted = occupied if counting.sparse else count
+            counted(self._engine, *one_table(counting, no_rows, DUCKDB, public_tables(self._engine)))
         for name in names:
             self._engine.execute(f"DROP TABLE {name}")
 
     def count(self, counting: Counting) -> IntArray:
         return count(self._engine, *one_table(counting, self._rows_of, DUCKDB, public_tables(self._engine)))
+
+    def occupied(self, counting: Counting) -> OccupiedGroups:
+        return occupied(self._engine, *one_table(counting, self._rows_of, DUCKDB, public_tables(self._engine)))
 
     def discover(self, counting: Discovering) -> DiscoveredGroups:
         return discover(self._engine, counting, self._copies[counting.question.table], self._kinds(counting))

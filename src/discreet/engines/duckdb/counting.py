@@ -19,7 +19,7 @@ from ...exact.arrays import Array, IntArray
 from ...questions.bands import BAND
 from ...questions.domains import Values, has_rest, listed_values
 from ..banding import BandSql
-from ..base import ROW, Contributing, Counting, DiscoveredGroups, Discovering
+from ..base import ROW, Contributing, Counting, DiscoveredGroups, Discovering, OccupiedGroups
 from ..bounding import (
     WORD_BITS,
     Chosen,
@@ -31,6 +31,7 @@ from ..bounding import (
     number_bits,
     number_sql,
 )
+from ..counted_cells import counts_rows, occupied_by_choice, occupied_by_rows, occupied_of_parts
 from ..discovery import discovered_groups, groups_sql, merge
 from ..events import add_cells, events_sql, histogram_sql
 from ..grouping import Declared, add_rows, unit_sql
@@ -66,17 +67,58 @@ def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kin
     kinds
         The kind of each column.
     """
+    if isinstance(counting, CountingTables):
+        table, kinds = looked_up(counting, table, kinds, DUCKDB, public_tables(engine))
+        return _count_tables(engine, counting, _declared_rows(engine, counting, table, kinds).coded())
+    counts = _no_counts(counting)
+
+    def add(part: Sequence[IntArray]) -> None:
+        if isinstance(counting, Contributing):
+            add_cells(counts, part)
+        elif counts_rows(counting):
+            add_rows(counts, counting, *part)
+        else:
+            add_chosen(counts, counting, (part[0], part[1]))
+
+    def begin() -> None:
+        counts[:] = 0
+
+    _count_cells(engine, counting, table, kinds, begin, add)
+    return counts
+
+
+def occupied(
+    engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kinds: Mapping[str, str]
+) -> OccupiedGroups:
+    """Return the groups with somebody in them and their true counts; the parameters are those of :func:`count`."""
+    parts: list[OccupiedGroups] = []
+
+    def add(part: Sequence[IntArray]) -> None:
+        by_rows = counts_rows(counting)
+        parts.append(occupied_by_rows(counting, *part) if by_rows else occupied_by_choice(counting, (part[0], part[1])))
+        parts[:] = [occupied_of_parts(parts, counting)]
+
+    _count_cells(engine, counting, table, kinds, parts.clear, add)
+    return occupied_of_parts(parts, counting)
+
+
+def _count_cells(
+    engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kinds: Mapping[str, str],
+    begin: Callable[[], None], add: Callable[[Sequence[IntArray]], None],
+) -> None:  # fmt: skip
+    """Give the counted cells to ``add``, those of a part of the people at a time; ``begin`` comes before the first."""
     table, kinds = looked_up(counting, table, kinds, DUCKDB, public_tables(engine))
     rows = _declared_rows(engine, counting, table, kinds)
-    if isinstance(counting, CountingTables):
-        return _count_tables(engine, counting, rows.coded())
     if counting.unit == ROW:
-        return _count_rows(engine, counting, rows)
-    if isinstance(counting, Contributing):
-        return _count_contributions(engine, counting, rows.numbered())
-    if counting.max_rows is not None:
-        return _count_events(engine, counting, rows.numbered())
-    return _count_people(engine, counting, rows.numbered(), _way_to_choose(counting))
+        begin()
+        add(_cells_of_rows(engine, counting, rows))
+        return
+    cells = (
+        _contributions if isinstance(counting, Contributing)
+        else _events if counting.max_rows is not None
+        else _chosen_groups
+    )  # fmt: skip
+    _in_passes(rows.numbered(), begin, lambda part, whole: add(cells(engine, counting, part, whole)))
 
 
 def discover(
@@ -265,7 +307,12 @@ def _count_tables(engine: duckdb.DuckDBPyConnection, counting: CountingTables, c
     def hashed(text: str) -> str:
         return DUCKDB.bounding_hash(text, counting.key)
 
-    def add(counts: IntArray, part: str, whole: bool) -> None:
+    counts = counting.no_counts()
+
+    def begin() -> None:
+        counts[:] = 0
+
+    def add(part: str, whole: bool) -> None:
         records = chosen_records_sql(counting, part, hashed, "VARCHAR")
         narrow = ", ".join(
             f"CAST(c{column} AS {'UTINYINT' if size <= 256 else 'INTEGER'}) AS c{column}"
@@ -281,27 +328,23 @@ def _count_tables(engine: duckdb.DuckDBPyConnection, counting: CountingTables, c
         counts += blocks.result()
 
     if counting.unit == ROW:
-        counts = counting.no_counts()
-        add(counts, coded, True)
-        return counts
-    return _in_passes(counting.no_counts(), coded, add)
+        add(coded, True)
+    else:
+        _in_passes(coded, begin, add)
+    return counts
 
 
 # ------------------------------------------------------------------------------------------------ each row is a unit
 
 
-def _count_rows(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: _GroupedRows) -> IntArray:
+def _cells_of_rows(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: _GroupedRows) -> Sequence[IntArray]:
     """Count by the keys as they are, and number the groups afterwards, of which there are few."""
+    names = ["n", *(f"n{i}" for i in range(len(counting.conditions)))]
     condition_counts = [f"count(*) FILTER (h{i}) AS n{i}" for i in range(len(counting.conditions))]
     by_key = f"SELECT {', '.join([*rows.named, 'count(*) AS n', *condition_counts])} FROM {rows.source} GROUP BY ALL"
-    selected = ["n", *(f"n{i}" for i in range(len(counting.conditions))), f"CAST({rows.number} AS INTEGER) AS g"]
+    selected = [f"CAST({rows.number} AS INTEGER) AS g", *names]
     columns = engine.execute(f"SELECT {', '.join(selected)} FROM ({by_key}) AS counted").fetchnumpy()
-    by_condition = iter([columns[f"n{i}"] for i in range(len(counting.conditions))])
-    counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
-    for j, aggregate in enumerate(counting.question.aggregates):
-        counts[columns["g"], j] = columns["n"] if aggregate.condition is None else next(by_condition)
-    counts[sorted(counting.groups.zeros)] = 0
-    return counts
+    return [np.asarray(columns[name], dtype=np.int64) for name in ("g", *names)]
 
 
 # ------------------------------------------------------------------------------------------------ people are the units
@@ -318,61 +361,52 @@ def _way_to_choose(counting: Counting) -> Choose:
     return _choose_in_sets if fits_in_a_word(counting) else _choose_in_lists
 
 
-def _count_people(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str, choose: Choose) -> IntArray:
-    """Count people by the choice made for each; in several passes over a part of the people if memory is short.
-
-    The number of passes changes nothing but the time: a choice depends on one person's rows.
-    """
-
-    def add(counts: IntArray, part: str, whole: bool) -> None:
-        distinct = part if whole else f"SELECT DISTINCT * FROM ({part}) AS part"
-        add_chosen(counts, counting, choose(engine, counting, distinct))
-
-    return _in_passes(_no_counts(counting), rows, add)
+def _chosen_groups(engine: duckdb.DuckDBPyConnection, counting: Counting, part: str, whole: bool) -> Chosen:
+    """Count people by the choice made for each, which depends on one person's rows."""
+    distinct = part if whole else f"SELECT DISTINCT * FROM ({part}) AS part"
+    return _way_to_choose(counting)(engine, counting, distinct)
 
 
-def _count_events(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str) -> IntArray:
+def _events(engine: duckdb.DuckDBPyConnection, counting: Counting, part: str, whole: bool) -> Sequence[IntArray]:
     """Count the rows of people by ``engines.events``; equal rows of a person are several events and stay apart."""
 
     def hashed(text: str) -> str:
         return DUCKDB.bounding_hash(text, counting.key)
 
-    def add(counts: IntArray, part: str, whole: bool) -> None:
-        many = "" if counting.multiplicity is None else ", m"
-        numbered = f"SELECT unit, {number_sql(counting)} AS v{many} FROM ({part}) AS located"
-        cells = engine.execute(events_sql(counting, numbered, hashed, "VARCHAR")).fetchnumpy().values()
-        add_rows(counts, counting, *(np.asarray(column, dtype=np.int64) for column in cells))
-
-    return _in_passes(_no_counts(counting), rows, add)
+    many = "" if counting.multiplicity is None else ", m"
+    numbered = f"SELECT unit, {number_sql(counting)} AS v{many} FROM ({part}) AS located"
+    cells = engine.execute(events_sql(counting, numbered, hashed, "VARCHAR")).fetchnumpy().values()
+    return [np.asarray(column, dtype=np.int64) for column in cells]
 
 
-def _count_contributions(engine: duckdb.DuckDBPyConnection, counting: Contributing, rows: str) -> IntArray:
+def _contributions(engine: duckdb.DuckDBPyConnection, counting: Counting, part: str, whole: bool) -> Sequence[IntArray]:
     """Count people by their groups or rows (``engines.events``)."""
-
-    def add(counts: IntArray, part: str, whole: bool) -> None:
-        numbered = f"SELECT unit, g AS v FROM ({part}) AS located"
-        cells = engine.execute(histogram_sql(counting, numbered)).fetchnumpy().values()
-        add_cells(counts, [np.asarray(column, dtype=np.int64) for column in cells])
-
-    return _in_passes(np.zeros((counting.top, 1), dtype=np.int64), rows, add)
+    assert isinstance(counting, Contributing)
+    numbered = f"SELECT unit, g AS v FROM ({part}) AS located"
+    cells = engine.execute(histogram_sql(counting, numbered)).fetchnumpy().values()
+    return [np.asarray(column, dtype=np.int64) for column in cells]
 
 
 def _no_counts(counting: Counting) -> IntArray:
-    return np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
+    size = counting.top if isinstance(counting, Contributing) else counting.groups.size
+    return np.zeros((size, len(counting.question.aggregates)), dtype=np.int64)
 
 
-def _in_passes(zeros: IntArray, rows: str, add: Callable[[IntArray, str, bool], None]) -> IntArray:
-    """Return the counts that ``add`` adds up: of all people at once, or of a part of them at a time."""
+def _in_passes(rows: str, begin: Callable[[], None], add: Callable[[str, bool], None]) -> None:
+    """Have all people counted at once by ``add``, or a part of them at a time if memory is short.
+
+    The number of passes changes nothing but the time.
+    """
     import duckdb
 
     passes = 1
     while True:
-        counts = zeros.copy()
+        begin()
         try:
             for number in range(passes):
                 part = f"SELECT * FROM ({rows}) AS everyone WHERE hash(unit) % {passes} = {number}"
-                add(counts, part if passes > 1 else rows, passes == 1)
-            return counts
+                add(part if passes > 1 else rows, passes == 1)
+            return
         except duckdb.OutOfMemoryException:
             if passes == _MAX_PASSES:
                 raise

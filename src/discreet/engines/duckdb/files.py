@@ -15,9 +15,9 @@ from ...errors import InvalidInput
 from ...exact.arrays import IntArray
 from ...sources.engine import Files, admit, open_engine
 from ...sources.files import open_files
-from ..base import Counting, DiscoveredGroups, Discovering, Snapshot, Source
+from ..base import Counting, DiscoveredGroups, Discovering, OccupiedGroups, Snapshot, Source
 from ..relations.join import one_table
-from .counting import count, discover, public_tables
+from .counting import count, discover, occupied, public_tables
 from .dialect import DUCKDB, DuckDbDialect
 from .marks import by_marked_columns, marked_rows
 from .types import guarded_reading, guarded_rows, joined_kind_of, kind_of, refuse_as_unit, refuse_unreadable
@@ -233,10 +233,14 @@ class _OpenFiles(Snapshot):
         if isinstance(counting, Discovering):
             discover(self._engine, self._counting(counting), self._no_rows(counting), self._kinds(counting))
         else:
-            count(self._engine, *self._one_table(counting, self._no_rows))
+            counted = occupied if counting.sparse else count
+            counted(self._engine, *self._one_table(counting, self._no_rows))
 
     def count(self, counting: Counting) -> IntArray:
         return count(self._engine, *self._one_table(counting, self._rows))
+
+    def occupied(self, counting: Counting) -> OccupiedGroups:
+        return occupied(self._engine, *self._one_table(counting, self._rows))
 
     def discover(self, counting: Discovering) -> DiscoveredGroups:
         return discover(self._engine, self._counting(counting), self._rows(counting), self._kinds(counting))

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ..base import ROW, Contributing, Counting, DiscoveredGroups, Discovering
+from ..base import ROW, Contributing, Counting, DiscoveredGroups, Discovering, OccupiedGroups
 from ..bounding import choose_in_sets, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
-from ..counted_cells import counts_of_cells
+from ..counted_cells import counts_of_cells, occupied_of_cells
 from ..discovery import discovered_groups, groups_sql
 from ..events import events_sql, histogram_sql
 from ..grouping import coded_rows, rows_by_group, rows_of_people
@@ -75,9 +75,19 @@ def count(
     dialect
         The dialect of this server.
     """
+    return counts_of_cells(_cells(connection, counting, rows_of, dialect), counting, choose_in_sets)
+
+
+def occupied(connection: Connection, counting: Counting, rows_of: RowsOf, dialect: PostgresDialect) -> OccupiedGroups:
+    """Return the groups with somebody in them and their true counts; the parameters are those of :func:`count`."""
+    return occupied_of_cells(_cells(connection, counting, rows_of, dialect), counting, choose_in_sets)
+
+
+def _cells(
+    connection: Connection, counting: Counting, rows_of: RowsOf, dialect: PostgresDialect
+) -> Sequence[Sequence[int]]:
     sql, values = statement(counting, rows_of, dialect)
-    cells = connection.execute(sql.encode(), values, binary=True).fetchall()
-    return counts_of_cells(cells, counting, choose_in_sets)
+    return connection.execute(sql.encode(), values, binary=True).fetchall()
 
 
 def statement(counting: Counting, rows_of: RowsOf, dialect: PostgresDialect) -> tuple[str, Sequence[Any]]:

@@ -11,10 +11,10 @@ from ...addresses import Address
 from ...databases.postgres import read_parameters
 from ...errors import DiscreetError, SourceFailed
 from ...exact.arrays import IntArray
-from ..base import Counting, DiscoveredGroups, Discovering, Snapshot, Source
+from ..base import Counting, DiscoveredGroups, Discovering, OccupiedGroups, Snapshot, Source
 from .catalogue import PostgresRelation, case_collation, column_names, lock, read_relation, refuse_kind, relation_names
 from .connection import connected
-from .counting import count, discover, discovering_statement, statement
+from .counting import count, discover, discovering_statement, occupied, statement
 from .dialect import PostgresDialect
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ class _OneState(Snapshot):
             discover(self._connection, counting, nobody, kinds, dialect)
         else:
             self._explain(*statement(counting, self._rows_of, dialect))
-            count(self._connection, counting, self._no_rows_of, dialect)
+            counted = occupied if counting.sparse else count
+            counted(self._connection, counting, self._no_rows_of, dialect)
 
     def _rows_of(self, counting: Counting) -> tuple[Counting, str, Mapping[str, str]]:
         relation = self._source.relation(counting.question.table)
@@ -161,6 +162,9 @@ class _OneState(Snapshot):
 
     def count(self, counting: Counting) -> IntArray:
         return count(self._connection, counting, self._rows_of, self._source.dialect)
+
+    def occupied(self, counting: Counting) -> OccupiedGroups:
+        return occupied(self._connection, counting, self._rows_of, self._source.dialect)
 
     def discover(self, counting: Discovering) -> DiscoveredGroups:
         relation = self._source.relation(counting.question.table)

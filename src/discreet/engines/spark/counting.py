@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ..base import ROW, Contributing, Counting, DiscoveredGroups, Discovering
+from ..base import ROW, Contributing, Counting, DiscoveredGroups, Discovering, OccupiedGroups
 from ..bounding import Chosen, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
-from ..counted_cells import counts_of_cells
+from ..counted_cells import counts_of_cells, occupied_of_cells
 from ..discovery import discovered_groups, groups_sql
 from ..events import events_sql, histogram_sql
 from ..grouping import coded_rows, rows_by_group, rows_of_people
@@ -46,8 +46,16 @@ def count(tables: Tables, counting: Counting) -> IntArray:
     counting
         The counts to make.
     """
-    cells = [tuple(row) for row in query(tables, counting).collect()]  # NumPy reads tuples faster than rows
-    return counts_of_cells(cells, counting, _numbers_of_bits)
+    return counts_of_cells(_cells(tables, counting), counting, _numbers_of_bits)
+
+
+def occupied(tables: Tables, counting: Counting) -> OccupiedGroups:
+    """Return the groups with somebody in them and their true counts; the parameters are those of :func:`count`."""
+    return occupied_of_cells(_cells(tables, counting), counting, _numbers_of_bits)
+
+
+def _cells(tables: Tables, counting: Counting) -> list[tuple[int, ...]]:
+    return [tuple(row) for row in query(tables, counting).collect()]  # NumPy reads tuples faster than rows
 
 
 def discover(tables: Tables, counting: Discovering) -> DiscoveredGroups:

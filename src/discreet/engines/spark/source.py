@@ -13,10 +13,10 @@ from ...addresses import Address
 from ...errors import DiscreetError, InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
 from ...wording import listed as in_words
-from ..base import Counting, DiscoveredGroups, Discovering, Snapshot, Source
+from ..base import Counting, DiscoveredGroups, Discovering, OccupiedGroups, Snapshot, Source
 from ..columns import SourceColumn
 from .catalogue import description, files_of, refuse_temporary, sql_name, table_names, view_sql
-from .counting import count, discover, query
+from .counting import count, discover, occupied, query
 from .dialect import SPARK, SparkDialect
 from .files import File, SparkFiles, empty
 from .schema import columns_of
@@ -227,10 +227,13 @@ class _ListedSnapshot(Snapshot):
         if isinstance(counting, Discovering):
             discover(self._no_rows, counting)
         else:
-            count(self._no_rows, counting)
+            (occupied if counting.sparse else count)(self._no_rows, counting)
 
     def count(self, counting: Counting) -> IntArray:
         return count(self._rows, counting)
+
+    def occupied(self, counting: Counting) -> OccupiedGroups:
+        return occupied(self._rows, counting)
 
     def discover(self, counting: Discovering) -> DiscoveredGroups:
         return discover(self._rows, counting)

@@ -15,7 +15,7 @@ from ...questions.bands import BAND
 from ...questions.domains import Values, listed_values
 from ...questions.groups import Groups
 from ...unit import Unit
-from ..tables.draft import Draft
+from ..tables.draft import MAX_DRAWN_CELLS, Draft
 from .banding import refuse_both, with_bands
 from .request import Domain, ReleaseRequest, Rows
 
@@ -53,9 +53,21 @@ def declare_groups(
     _refuse_unused(domain, groups, {column for draft in drafts for column in draft.declared_columns})
     for draft in drafts:
         draft.declare([_groups_of(one, domain, groups, declaring) for one in draft.declarations])
+        refuse_too_many_cells([draft])
         if zeros is not None:
             draft.groups = declared.with_zeros(draft.groups, zeros)
         draft.refuse_groups()
+
+
+def refuse_too_many_cells(drafts: Sequence[Draft]) -> None:
+    """Refuse questions with more cells than noise can be drawn for, one by one."""
+    if sum(draft.declared_cells for draft in drafts if not draft.is_sparse) > MAX_DRAWN_CELLS:
+        raise InvalidInput(
+            f"that is more than {MAX_DRAWN_CELLS:,} cells.",
+            "Declare fewer groups, or ask one question without totals and publish large counts alone: "
+            f"{arg('suppress_below', 100)}.",
+            argument="domain",
+        )
 
 
 def _groups_of(draft: Draft, domain: Domain | None, groups: Rows, declaring: Callable[[str], str] | None) -> Groups:

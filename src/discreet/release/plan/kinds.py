@@ -13,6 +13,7 @@ from ..tables.levelled import LevelledDraft, LevelledTablePlan
 from ..tables.margins.draft import MarginsDraft
 from ..tables.margins.plan import MarginsTablePlan
 from ..tables.plain import PlainDraft, PlainTablePlan
+from ..tables.sparse.plan import SparseDraft, SparseTablePlan
 from ..tables.table import Entry, TablePlan
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 #: The kinds of tables; an entry of a request belongs to the first one that it describes.
 KINDS: tuple[type[PlainTablePlan | MarginsTablePlan], ...] = (
-    MarginsTablePlan, DiscoveredTablePlan, LevelledTablePlan, PlainTablePlan,
+    MarginsTablePlan, DiscoveredTablePlan, LevelledTablePlan, SparseTablePlan, PlainTablePlan,
 )  # fmt: skip
 
 
@@ -32,7 +33,7 @@ def draft_of(request: ReleaseRequest, question: Question) -> Draft:
         return DiscoveredDraft(request, question)
     if question.levels or request.totals is not None:
         return LevelledDraft(request, question)
-    return PlainDraft(request, question)
+    return PlainDraft(request, question) if request.suppress_below is None else SparseDraft(request, question)
 
 
 def table_from_json(entry: Entry, question: Question, groups: Groups, protection: Protection) -> TablePlan:

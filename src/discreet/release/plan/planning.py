@@ -36,6 +36,7 @@ from .declaring import (
     contribution_bound,
     declare_groups,
     declared_sizes,
+    refuse_too_many_cells,
     refuse_unmatchable_values,
 )
 from .kinds import draft_of
@@ -43,9 +44,6 @@ from .noise_request import NoiseRequest
 from .plan import Plan
 from .quantile_planning import add_quantiles, quantiles_of, refuse_without_bands, request_for_quantiles
 from .request import ReleaseRequest, RequestFields, read_request
-
-#: Maximum number of cells in a release; more are a mistake in a domain.
-MAX_CELLS = 10_000_000
 
 #: Maximum number of views between the question and its table.
 _MAX_VIEW_DEPTH = 20
@@ -130,8 +128,7 @@ def plan_request(
     most = contribution_bound(request.max_groups, Unit(unit, request.unit_name, per), drafts)
     protection = Protection(unit, request.relation, most, request.unit_name, request.max_rows, per)
     notes = _notes(request, drafts, protection, source)
-    if sum(draft.declared_cells for draft in drafts) > MAX_CELLS:
-        raise InvalidInput(f"that is more than {MAX_CELLS:,} cells.", "Declare fewer groups.")
+    refuse_too_many_cells(drafts)
     sizes = declared_sizes(request.sizes, drafts)
     for draft, share in zip(drafts, request.shares, strict=True):
         draft.share = share
@@ -146,6 +143,8 @@ def plan_request(
         return tables, tables[0].price(tables, protection, *noise.stated_cost(tables))
 
     tables, cost = priced(protection)
+    for table in tables:
+        table.refuse_unreasonable()
     caps: tuple[CapError, ...] = ()
     if (rows := protection.max_rows) is not None:
         caps = errors_of_caps(rows, request.level, lambda cap: priced(replace(protection, max_rows=cap)))

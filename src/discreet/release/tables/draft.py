@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from ..plan.request import ReleaseRequest
 
 
+#: Maximum number of cells of a release for which noise is drawn one by one; more are a mistake in a domain.
+MAX_DRAWN_CELLS = 10_000_000
+
+
 def joined_kinds(question: Question, source: Source) -> dict[str, str]:
     """Return the columns of joined tables that a question uses, and the kind of each."""
     return {column: source.table(table)[column] for column, table in question.joined_columns.items()}
@@ -136,6 +140,11 @@ class Draft:
 
     def refuse_domain(self) -> None:
         """Refuse a domain that does not go with this kind of table."""
+
+    @property
+    def is_sparse(self) -> bool:
+        """True if it has too many declared cells to draw noise for each, and publishes few."""
+        return False
 
     def refuse_groups(self) -> None:
         """Refuse declared groups that do not go with this kind of table."""

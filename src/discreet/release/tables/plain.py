@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.base import Counting, DiscoveredGroups
+from ...engines.base import Counting
 from ...errors import InvalidInput
 from ...exact.arrays import IntArray
 from ...exact.bits import Bits
@@ -130,7 +130,7 @@ class PlainTablePlan(TablePlan):
         return source.count(countings)
 
     def answer(self, counted: Counted, bits: Bits) -> dict[str, Json]:
-        assert not isinstance(counted, DiscoveredGroups)
+        assert isinstance(counted, np.ndarray)
         return {"counts": self._published(self.draw(counted, bits))}
 
     def draw(self, counts: IntArray, bits: Bits) -> IntArray:
@@ -223,6 +223,11 @@ class PlainTablePlan(TablePlan):
 
     @property
     def shape_text(self) -> str:
+        return f"{self.cells:,} ({self._sizes_text})"
+
+    @property
+    def _sizes_text(self) -> str:
+        """How the number of cells arises."""
         if not self.groups.columns:
             sizes = "one total"
         elif self.groups.cells is None:
@@ -234,7 +239,7 @@ class PlainTablePlan(TablePlan):
         if self.measured_levels:
             sizes = f"{sizes}; {plural(self.measured_levels, 'level')}"
         zeros = f", {len(self.groups.zeros):,} of the groups structural zeros" if self.groups.zeros else ""
-        return f"{self.cells:,} ({sizes}{measures}{zeros})"
+        return f"{sizes}{measures}{zeros}"
 
     def bound_sentences(self, protection: Protection, groups: int, tables: int) -> tuple[str, ...]:
         return protection.sentences(groups, tables)

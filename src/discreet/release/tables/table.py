@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from ...engines.base import Counting, DiscoveredGroups
+from ...engines.base import Counting, DiscoveredGroups, OccupiedGroups
 from ...exact.arrays import IntArray
 from ...exact.bits import Bits
 from ...exact.rationals import as_fraction, text_up
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ...engines.sources import Source
 
 #: True counts as the source returns them.
-Counted = IntArray | DiscoveredGroups
+Counted = IntArray | DiscoveredGroups | OccupiedGroups
 
 #: A table in the JSON of a request or a record, before it is checked.
 Entry: TypeAlias = Mapping[str, Any]
@@ -144,6 +144,10 @@ class TablePlan(ABC):
     @abstractmethod
     def price(tables: Sequence[TablePlan], protection: Protection, epsilon: Fraction | None, delta: Fraction) -> Cost:
         """Return the cost of the tables of a release, this kind among them."""
+
+    def refuse_unreasonable(self) -> None:
+        """Refuse a table that nobody could use, before anything is spent; public numbers alone decide."""
+        return
 
     # ---------------------------------------------------------------- counting, drawing, recording
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ....engines.base import Counting, DiscoveredGroups
+from ....engines.base import Counting
 from ....engines.margins.counting import CountingTables
 from ....errors import InvalidInput, Unsupported
 from ....exact.arrays import IntArray
@@ -320,7 +320,7 @@ class MarginsTablePlan(TablePlan):
         return {one: self.margins.signed(largest[within[one]], one, within[one]) for one in self.division.parts}
 
     def answer(self, counted: Counted, bits: Bits) -> dict[str, Json]:
-        assert not isinstance(counted, DiscoveredGroups)
+        assert isinstance(counted, np.ndarray)
         return {"counts": self.draw(counted, bits).tolist()}
 
     def draw(self, counts: IntArray, bits: Bits) -> IntArray:

@@ -1,0 +1,1 @@
+"""Tables of very many declared groups, of which only large noisy counts are published."""
