@@ -325,7 +325,7 @@ def _count_tables(engine: duckdb.DuckDBPyConnection, counting: CountingTables, c
             some = f"SELECT * FROM records WHERE rowid >= {start} AND rowid < {start + _RECORDS_AT_ONCE}"
             blocks.add(engine.execute(some).fetchnumpy())
         engine.execute("DROP TABLE records")
-        counts += blocks.result()
+        counts[:] += blocks.result()
 
     if counting.unit == ROW:
         add(coded, True)
