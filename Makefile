@@ -39,7 +39,7 @@ packages:
 # One thread per worker: two workers already fill two cores.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup -q --durations=20 --durations-min=1
 
-test: $(TESTED)  ## run the fast tests (about ten minutes on two cores; nothing but Python is needed)
+test: $(TESTED)  ## run the fast tests (about eight minutes on two cores; nothing but Python is needed)
 	$(PYTEST) --ignore=tests/full --ignore=tests/long -m "not full and not long"
 
 test-all: test test-rest  ## run everything: also Spark, browsers, servers, kills, documentation, studies (about 45 minutes)
