@@ -6,17 +6,18 @@ contribution bounds of other releases are. The cells are 1, 2, ... and the last 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.base import ROW, Contributing, Counting
 from ...errors import InvalidInput, arg
+from ...exact.arrays import IntArray
 from ...exact.integers import positive_integer
 from ...privacy.relations import RELATIONS
 from ...questions.groups import TOTAL, Groups
@@ -64,7 +65,7 @@ class HistogramTablePlan(PlainTablePlan):
     @classmethod
     def from_json(cls, entry: Entry, question: Question, groups: Groups, protection: Protection) -> HistogramTablePlan:
         plain = PlainTablePlan.from_json(entry, question, groups, protection)
-        asked: Mapping[str, Any] = entry["contributions"]
+        asked: Entry = entry["contributions"]
         table = cls.of_plain(plain, protection, asked["of"], asked["top"], plain.noise)
         if plain.noise.size is not None or entry["share"] != "1" or table.to_json() != entry:
             raise InvalidInput("this histogram of contributions is not one that a release has.", argument="request")
@@ -124,7 +125,7 @@ class HistogramTablePlan(PlainTablePlan):
         return self.released(counts, np.full(counts.shape, NORMAL), coverage, edition)
 
     def released(
-        self, counts: Any, status: NDArray[np.str_], coverage: Fraction, edition: str, layout: int = LAYOUT
+        self, counts: IntArray, status: NDArray[np.str_], coverage: Fraction, edition: str, layout: int = LAYOUT
     ) -> ReleasedTable:
         return HistogramTable(self, counts, status, coverage, edition, layout)
 
