@@ -13,6 +13,7 @@ from discreet.release.plan import kinds
 from discreet.release.tables.aligned import Aligned, AlignedCells, AlignedIntervals, AlignedLevels
 from discreet.release.tables.discovered import DiscoveredTable
 from discreet.release.tables.draft import Draft
+from discreet.release.tables.histogram import HistogramTable
 from discreet.release.tables.levelled_counts import LevelledTable
 from discreet.release.tables.margins.released import MarginsRelease, MarginTable
 from discreet.release.tables.released import ReleasedTable
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.xdist_group("source")
 #: What every kind of table has -> the kinds of it.
 CONTRACTS: dict[type, tuple[type, ...]] = {
     TablePlan: kinds.KINDS,
-    ReleasedTable: (LevelledTable, DiscoveredTable, SparseTable, MarginsRelease, MarginTable),
+    ReleasedTable: (LevelledTable, DiscoveredTable, SparseTable, HistogramTable, MarginsRelease, MarginTable),
     Draft: (kinds.PlainDraft, kinds.SparseDraft, kinds.LevelledDraft, kinds.DiscoveredDraft, kinds.MarginsDraft),
     Aligned: (AlignedCells, AlignedIntervals, AlignedLevels),
 }

@@ -15,9 +15,9 @@ from discreet.engines.base import Contributing
 from discreet.engines.reference import count_rows
 from discreet.errors import InvalidInput, SourceFailed
 from discreet.exact.rationals import exp_bounds
-from discreet.release import contributions as module
-from discreet.release.contributions import Contributions, _Histogram, _planned
-from discreet.release.plan.request import read_request
+from discreet.release.contributions import Contributions, histogram_plan
+from discreet.release.plan.plan import Plan
+from discreet.release.tables import histogram as module
 from discreet.unit import Unit
 from support.command_line import run
 from support.refusals import refused
@@ -38,8 +38,14 @@ def ledger(folder: Path, epsilon: int = 1_000, **more) -> dc.Ledger:
     return dc.Ledger.create(folder / "visits.ledger", dataset="visits", unit="person", epsilon=epsilon, **more)
 
 
-def planned(of: str = "groups", top: int = 10, **more) -> _Histogram:
-    return _planned(read_request(SQL, **{**ASK, "max_groups": 1, **more}), "visits", of, top)  # type: ignore[arg-type]
+def planned(of: str = "groups", top: int = 10, **more) -> Plan:
+    return histogram_plan(dc.plan_release(SQL, data="visits", **{**ASK, "max_groups": 1, **more}), of, top)
+
+
+def counting_of(plan: Plan) -> Contributing:
+    counting = plan.lead.counting(plan.protection, b"")
+    assert isinstance(counting, Contributing)
+    return counting
 
 
 @pytest.mark.parametrize(("of", "expected"), [("groups", [1, 2, 0]), ("rows", [1, 1, 0, 1])])
@@ -58,7 +64,8 @@ def test_the_ledger_pays_once_and_records_the_answer(visits: Path, tmp_path: Pat
     with pytest.raises(dc.errors.BudgetExceeded):
         dc.contributions(SQL, data=visits, ledger=book, of="rows", top=4, **ASK)
     (entry, _) = book.entries()
-    assert entry.request["format"] == module.FORMAT and json.dumps(entry.request).count("site")
+    assert entry.request["tables"][0]["contributions"] == {"of": "groups", "top": 3}
+    assert json.dumps(entry.request).count("site")
     assert book.verify().passed and "SELECT site" in book.statement().describe()
 
 
@@ -67,12 +74,12 @@ def test_the_ledger_pays_once_and_records_the_answer(visits: Path, tmp_path: Pat
 def test_no_outcome_of_small_tables_exceeds_the_claim(of: str, relation: str) -> None:
     """All people with up to three rows in two groups, joined, left or replaced: the exact ratio of the noise."""
     histogram = planned(of, 3, relation=relation, domain={"site": (1, 2, 3)})
-    ratio = histogram.noise.shift_law.ratio  # type: ignore[union-attr]
+    ratio = histogram.lead.noise.shift_law.ratio  # type: ignore[union-attr]
     people = [rows for many in range(4) for rows in combinations_with_replacement((1, 2, 3), many)]
 
     def counts(own: tuple[int, ...]) -> np.ndarray:
         rows = [{"person": "eve", "site": 1}, *({"person": "zoe", "site": site} for site in own)]
-        return count_rows(rows, histogram.counting())
+        return count_rows(rows, counting_of(histogram))
 
     others = people if relation == "substitution" else [()]
     moved = {int(np.abs(counts(one) - counts(other)).sum()) for one, other in product(people, others)}
@@ -84,7 +91,7 @@ def test_no_outcome_of_small_tables_exceeds_the_claim(of: str, relation: str) ->
 def test_a_histogram_that_is_priced_for_one_move_of_two_is_caught(monkeypatch) -> None:
     monkeypatch.setattr(module, "RELATIONS", {"substitution": module.RELATIONS["add-remove"]})
     histogram = planned(relation="substitution")
-    ratio = histogram.noise.shift_law.ratio  # type: ignore[union-attr]
+    ratio = histogram.lead.noise.shift_law.ratio  # type: ignore[union-attr]
     assert ratio**-2 > 2 * exp_bounds(histogram.cost.epsilon)[1]
 
 
@@ -193,11 +200,12 @@ def test_a_declared_data_set_has_the_same_histogram(declared: dc.Dataset) -> Non
 
 def test_the_error_of_a_plan_is_that_of_its_noise(declared: dc.Dataset) -> None:
     plan = declared.plan_contributions(SQL, epsilon="1/2", level="0.9")
-    law = planned(epsilon="1/2").noise.shift_law
+    law = planned(epsilon="1/2").lead.noise.shift_law
     assert law is not None
     within = sum(law.probability(z) for z in range(-plan.half_width, plan.half_width + 1))
     assert within >= Fraction(9, 10) > within - 2 * law.probability(plan.half_width)
-    assert f"± {plan.half_width} or less, 90%" in plan.describe() and "would be paid" in plan.describe()
+    facts = [fact.value for fact in plan.report().facts]
+    assert f"noise ± {plan.half_width}" in facts and "would be paid" in plan.describe()
 
 
 def test_the_verb_finds_the_dataset_file_and_plans_without_paying(declared: dc.Dataset) -> None:
@@ -225,6 +233,68 @@ def test_the_verb_prints_what_python_returns(visits: Path, tmp_path: Path, monke
 
 
 def test_the_counting_reads_everybody_and_bounds_nobody() -> None:
-    counting = planned("rows", 5).counting()
-    assert isinstance(counting, Contributing) and (counting.of, counting.top, counting.max_rows) == ("rows", 5, None)
-    assert planned("groups", 10).top == 3  # nobody is in more groups than there are
+    counting = counting_of(planned("rows", 5))
+    assert (counting.of, counting.top, counting.max_rows) == ("rows", 5, None)
+    assert planned("groups", 10).cells == 3  # nobody is in more groups than there are
+
+
+def test_its_bundle_verifies_with_its_ledger(declared: dc.Dataset) -> None:
+    """What Python and the verb write is one bundle; the recorded answer is the one that is checked."""
+    for of, top in (("groups", 10), ("rows", 4)):
+        histogram = declared.contributions(SQL, of=of, top=top, epsilon=1, out=f"by_{of}", because="to choose a bound")
+        report = dc.verify(f"by_{of}", ledger="visits.ledger")
+        assert report.passed and report["ledger"].holds and report["counts"].holds
+        assert [row["count"] for row in dc.open_bundle(f"by_{of}").rows()] == list(histogram.counts)
+    run("contributions", SQL, "--epsilon", "1", "-o", "again", "--accept", _criteria("largest_error = 50"))
+    assert Path("again/counts.csv").read_bytes() == Path("by_groups/counts.csv").read_bytes()
+    assert declared.budget.left.epsilon == 1
+    refused_plan = ["contributions", SQL, "--epsilon", "1/2", "--accept", _criteria("largest_error = 1")]
+    run(*refused_plan, code=1)
+    assert declared.budget.left.epsilon == 1
+
+
+def _criteria(text: str) -> str:
+    Path("criteria.toml").write_text(text + "\n", encoding="utf-8")
+    return "criteria.toml"
+
+
+def _line_twice(request: dict, lines: list[str]) -> None:
+    lines.append(lines[-1])
+
+
+def _other_number(request: dict, lines: list[str]) -> None:
+    lines[-1] = lines[-1].replace("3 or more", "4 or more")
+
+
+def _line_less(request: dict, lines: list[str]) -> None:
+    lines.pop()
+
+
+def _other_top(request: dict, lines: list[str]) -> None:
+    request["tables"][0]["contributions"]["top"] = 4
+
+
+def _counted_in_more_groups(request: dict, lines: list[str]) -> None:
+    request["max_groups"] = 2
+
+
+def _half_of_the_cost(request: dict, lines: list[str]) -> None:
+    request["epsilon"] = "1/2"
+
+
+FORGED = {
+    "counts": (_line_twice, _other_number, _line_less),
+    "request": (_other_top, _counted_in_more_groups, _half_of_the_cost),
+}
+
+
+@pytest.mark.parametrize("forge", [one for each in FORGED.values() for one in each])
+def test_a_forged_histogram_is_refused(forge, declared: dc.Dataset) -> None:
+    declared.contributions(SQL, epsilon=1, out="forged")
+    request = json.loads(Path("forged/request.json").read_text(encoding="utf-8"))
+    lines = Path("forged/counts.csv").read_text(encoding="utf-8").splitlines()
+    forge(request, lines)
+    Path("forged/request.json").write_text(json.dumps(request, indent=1) + "\n", encoding="utf-8")
+    Path("forged/counts.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    report = dc.verify("forged")
+    assert not report.passed and report[next(name for name, all_ in FORGED.items() if forge in all_)].holds is False

@@ -421,6 +421,16 @@ def contributions(
     ] = None,
     edition: Annotated[str, typer.Option(help="Your name for the state of the data.")] = "",
     level: Annotated[str, typer.Option(help="The coverage of the intervals.")] = "0.95",
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="The folder to write the bundle into, to publish and re-check.")
+    ] = None,
+    because: Annotated[str | None, typer.Option(help="Your reason, for the ledger; it is never published.")] = None,
+    accept: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help="Acceptance criteria: unmet, nothing is released or paid.")
+    ] = None,
+    simulate: Annotated[
+        str | None, typer.Option(metavar="N", help="Show the table for N made-up people; nothing is read or spent.")
+    ] = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Show the cost, the error and what the ledger would decide; spend nothing.")
     ] = False,
@@ -456,17 +466,24 @@ def contributions(
         if data is None:
             raise _missing_data()
         request = read_request(question, **cast("RequestFields", fields))
-        if ledger is None and not plan:
+        if ledger is None and not plan and simulate is None:
             raise missing_ledger(data, unit, request.per)
         planned = plan_contributions(request, data=data, ledger=ledger, of=of, top=top, leave_out=leave_out)
-    if not plan:
-        histogram = planned.release()
-        print_json(histogram.to_json()) if json else say(histogram.report().text())
+    if simulate is not None:
+        _simulate(planned.plan, simulate, None, json)
         return
-    outlook = planned.preview() if planned.has_ledger else None
+    if not plan:
+        histogram = planned.release(out, because=because, accept=accept)
+        print_json(histogram.to_json()) if json else say(histogram.report().text())
+        if out is not None and not json:
+            say(f"written to {out}: open {out / 'index.html'}, re-check with: discreet verify {out}")
+        return
+    outlook = planned.preview(out) if planned.has_ledger else None
+    acceptance = None if accept is None else planned.plan.acceptance(accept)
     if json:
-        print_json(planned.to_json(outlook))
+        criteria = {} if acceptance is None else {"acceptance": acceptance.to_json()}
+        print_json({**planned.to_json(outlook), **criteria})
     else:
-        say(planned.report(outlook).text())
+        say(with_results(planned.report(outlook), acceptance).text())
         say("no row was read and nothing was spent; to release, leave --plan out")
-    decide(outlook is None or outlook.verdict != "refused")
+    decide(verdict_of(outlook, acceptance) != "refused")

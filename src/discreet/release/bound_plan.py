@@ -47,6 +47,13 @@ class BoundPlan(Result):
         self._joined = dict(joined or {})
         self._encoding, self._edition = encoding, edition  # as the user named it; a file's name binds no file
 
+    def with_plan(self, plan: Plan) -> BoundPlan:
+        """Return another plan bound to the same data and ledger."""
+        return BoundPlan(
+            plan, self.dataset_object, self.table, self._opened, self._place, self.overrides, self._encoding,
+            self._edition, self._joined,
+        )  # fmt: skip
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

@@ -1,48 +1,36 @@
 """How many groups, or rows, people have: a private histogram from which contribution bounds are chosen.
 
-Each person is in exactly one cell, so one person moves one count by one (two under substitution), whatever the
-contribution bounds will be. It is a release of its own: the ledger pays for it, and the same question has one answer.
+It is an ordinary release of one table, :mod:`~.tables.histogram`; here are the suggested bound and its words.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Unpack
 
 import numpy as np
 
-from ..engines.base import ROW, Contributing
-from ..engines.sources import Data, Source, open_source
-from ..errors import InvalidInput, SourceFailed, arg
-from ..exact.arrays import IntArray
-from ..exact.bits import Bits, SecureBits
-from ..exact.integers import positive_integer
+from ..engines.sources import Data, open_source
+from ..errors import InvalidInput, arg
 from ..exact.rationals import Number, as_fraction, text_up
 from ..ledger.budget import Cost
 from ..ledger.ledger import Ledger
-from ..privacy.relations import RELATIONS
 from ..report import Fact, Json, Prose, Report, Result, Section, Terms, TextTable, stamped
-from ..strict_json import read_json
 from ..unit import Unit
-from ..wording import find_name, percent
+from ..wording import percent
+from .acceptance import Accept
 from .bound_plan import BoundPlan
-from .charging import bind_account, refuse_other_account
-from .counts import LedgerDecision, missing_ledger, open_ledger
-from .noise.cells import CellNoise, cell_noise
+from .bundle.released import Release
+from .counts import LedgerDecision, missing_ledger, open_ledger, preview_release, release_plan
+from .noise.cells import cell_noise
 from .plan.plan import Plan
 from .plan.planning import plan_request
-from .plan.report import cost_in_words
 from .plan.request import ReleaseRequest, RequestFields, read_request
-from .pricing import price
-from .protection import Change
-
-#: Format and version of the request that the ledger records.
-FORMAT, VERSION = "discreet contributions", 1
+from .tables.histogram import HistogramTablePlan
 
 #: The bounds that can be chosen -> the option that sets each.
 _BOUNDS = {"groups": "max_groups", "rows": "max_rows"}
@@ -52,9 +40,6 @@ _FIELDS = frozenset(
     {"unit", "unit_name", "per"}
     | {"domain", "groups", "zeros", "bands", "epsilon", "relation", "edition", "dataset", "level"}
 )
-
-#: Largest number of cells.
-_MAX_CELLS = 1_000
 
 
 @dataclass(frozen=True)
@@ -74,6 +59,8 @@ class Contributions(Result):
         The share of people that the suggested bound may affect.
     question, unit, level, cost, fresh
         The question, whose rows they are, the coverage of the intervals, what it cost, and whether it is a new answer.
+    release
+        The release of the histogram, which :meth:`~discreet.Release.save` writes as a bundle.
 
     Examples
     --------
@@ -96,6 +83,7 @@ class Contributions(Result):
     level: Fraction
     cost: Cost
     fresh: bool
+    release: Release | None = field(default=None, compare=False, repr=False)
 
     @property
     def option(self) -> str:
@@ -183,86 +171,28 @@ class Contributions(Result):
         )
 
 
-@dataclass(frozen=True)
-class _Histogram:
-    """The request of a histogram: the checked question, its cells, their noise and the cost."""
-
-    plan: Plan
-    of: str
-    top: int
-    noise: CellNoise
-    cost: Cost
-
-    @property
-    def request(self) -> dict[str, Json]:
-        """The public request as JSON, which the ledger records."""
-        whole = self.plan.canonical.request
-        table = {name: value for name, value in whole["tables"][0].items() if name not in _OF_RELEASES}
-        kept = ("dataset", "edition", "unit", "unit_name", "per", "relation", "epsilon", "encoding")
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            **{name: whole[name] for name in kept if name in whole},
-            "of": self.of,
-            "top": self.top,
-            "noise": self.noise.to_json(),
-            "tables": [table],
-        }
-
-    @property
-    def key(self) -> str:
-        """The digest of the request: the same question has the same answer."""
-        fields = {name: value for name, value in self.request.items() if name != "unit_name"}
-        text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    def counting(self) -> Contributing:
-        """Return what the source must count."""
-        table = self.plan.canonical.tables[0]
-        unit, per = self.plan.protection.unit, self.plan.protection.per
-        return Contributing(table.question, table.groups, unit, 1, b"", of=self.of, top=self.top, per=per)
-
-
-#: Fields of a table of a release that a histogram does not have.
-_OF_RELEASES = ("noise", "share", "suppress_below")
-
-
-@dataclass(frozen=True)
-class _PricedCells:
-    """The cells of a histogram as pricing sees them."""
-
-    noise: CellNoise
-    changes: tuple[tuple[CellNoise, Change], ...]
-
-
 class ContributionsPlan(Result):
     """A histogram of contributions that is checked and priced: its cost and its error, before a row is read.
 
     Attributes
     ----------
+    plan
+        The plan of its release, which can be simulated and checked against acceptance criteria.
     cost, level
         What it will cost, and the coverage of its intervals.
     """
 
     def __init__(
-        self, histogram: _Histogram, source: Source, book: Ledger | None, leave_out: Fraction,
-        bind: Callable[[], None] = lambda: None, notes: tuple[str, ...] = (),
+        self, plan: Plan, of: str, leave_out: Fraction, release: Callable[..., Release],
+        preview: Callable[..., LedgerDecision] | None, notes: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
-        self._histogram, self._source, self._book, self._leave_out = histogram, source, book, leave_out
-        self._bind, self._notes = bind, notes
-        self.cost, self.level = histogram.cost, histogram.plan.level
+        self.plan, self.cost, self.level = plan, plan.cost, plan.level
+        self._of, self._leave_out, self._release, self._preview, self._notes = of, leave_out, release, preview, notes
 
     @property
     def has_ledger(self) -> bool:
         """Whether a ledger can pay; without one, a plan is only looked at."""
-        return self._book is not None
-
-    @property
-    def ledger(self) -> Ledger:
-        """The ledger that pays."""
-        if self._book is None:
-            raise InvalidInput("no ledger pays for this histogram.", "Declare one in the dataset file, or give it.")
-        return self._book
+        return self._preview is not None
 
     def _headline(self) -> str:
         return f"a histogram of contributions, {self.cost}"
@@ -270,30 +200,32 @@ class ContributionsPlan(Result):
     @property
     def half_width(self) -> int:
         """How far a count is from the truth at most, at the coverage ``level``."""
-        return self._histogram.noise.expected(self.level).half_width
+        return self.plan.expected[0].half_width
 
-    def preview(self) -> LedgerDecision:
+    def preview(self, out: str | Path | None = None) -> LedgerDecision:
         """Return the decision of the ledger; nothing is spent. What would fail for another reason fails here."""
-        histogram, book = self._histogram, self.ledger
-        refuse_other_account(histogram.plan, book)
-        record = book.recorded(histogram.key)
-        if record is not None:
-            return LedgerDecision("recorded", book.left(), since=record.time, ledger=book.name)
-        self._source.rehearse([histogram.counting()])
-        left, missing = book.quote(self.cost, histogram.plan.periods)
-        return LedgerDecision("paid" if missing is None else "refused", left, missing, ledger=book.name)
+        if self._preview is None:
+            raise _no_ledger()
+        return self._preview(out=out)
 
-    def release(self) -> Contributions:
-        """Count, add noise and return the histogram; the ledger pays, once for the same question."""
-        return _released(self._histogram, self._source, self.ledger, self._leave_out, SecureBits(), self._bind)
+    def release(
+        self, out: str | Path | None = None, *, because: str | None = None, accept: Accept | None = None
+    ) -> Contributions:
+        """Count, add noise and return the histogram; the ledger pays, once for the same question.
+
+        ``out`` is a folder for the bundle; ``because`` and ``accept`` are those of :func:`discreet.release_counts`.
+        """
+        if self._preview is None:
+            raise _no_ledger()
+        return _of_release(self._release(out=out, because=because, accept=accept), self._of, self._leave_out)
 
     def to_json(self, outlook: LedgerDecision | None = None) -> dict[str, Json]:
         """Return plain JSON values, with the ledger's decision: ``outlook``, or by default the present one."""
         decision = self._decision(outlook)
         content: dict[str, Json] = {
-            "question": self._histogram.plan.tables[0].question.text,
-            "of": self._histogram.of,
-            "cells": self._histogram.top,
+            "question": self.plan.lead.question.text,
+            "of": self._of,
+            "cells": self.plan.cells,
             "level": str(self.level),
             "half_width": self.half_width,
             "cost": self.cost.to_json(),
@@ -305,30 +237,30 @@ class ContributionsPlan(Result):
         return self.preview() if outlook is None and self.has_ledger else outlook
 
     def report(self, outlook: LedgerDecision | None = None) -> Report:
-        """Report the cost, the error and the decision of the ledger: ``outlook``, or by default the present one."""
-        decision = self._decision(outlook)
-        plan, top = self._histogram.plan, self._histogram.top
-        who, what = plan.protection.who, "groups" if self._histogram.of == "groups" else "rows in one group"
-        expected = self._histogram.noise.expected(self.level)
-        lines = (
-            ("question", plan.tables[0].question.text),
-            ("counts", f"{who.several} by their number of {what}: 1, 2, ... and {top} or more"),
-            ("protects", f"{who.protected}: each is in one of these counts"),
-            ("noise", f"± {expected.half_width:,} {expected.how_often}"),
-            ("cost", cost_in_words(self.cost)),
-            *((("decision", str(decision)),) if decision is not None else ()),
-        )
-        facts = (
-            Fact(f"ε = {text_up(self.cost.epsilon, 4)}", "privacy of this histogram"),
-            Fact(f"noise ± {expected.half_width:,}", expected.how_often),
-        )
-        sections = (Section(parts=(Terms(lines),)),)
-        return Report(f"A plan: how many {what} one {who.one} has", "Contributions", facts, sections, notes=self._notes)
+        """Report the plan and the decision of the ledger: ``outlook``, or by default the present one."""
+        report, decision = self.plan.report(), self._decision(outlook)
+        sections = () if decision is None else decision.report().sections
+        return replace(report, sections=(*report.sections, *sections), notes=(*report.notes, *self._notes))
+
+
+def _no_ledger() -> InvalidInput:
+    return InvalidInput("no ledger pays for this histogram.", "Declare one in the dataset file, or give it.")
+
+
+def _of_release(release: Release, of: str, leave_out: Fraction) -> Contributions:
+    """Return the histogram of a release."""
+    (table,), plan = release.tables, release.plan
+    low, high = (tuple(np.maximum(table.errors[end], 0).tolist()) for end in ("low", "high"))
+    return Contributions(
+        of, tuple(table.counts.reshape(-1).tolist()), low, high, leave_out, table.question.text, plan.protection.who,
+        plan.level, release.cost, release.fresh, release,
+    )  # fmt: skip
 
 
 def contributions(
     question: str, *, data: Data, ledger: str | Path | Ledger | None = None, of: str = "groups", top: int = 10,
-    leave_out: Number = Fraction(1, 20), **fields: Unpack[RequestFields],
+    leave_out: Number = Fraction(1, 20), out: str | Path | None = None, because: str | None = None,
+    accept: Accept | None = None, **fields: Unpack[RequestFields],
 ) -> Contributions:  # fmt: skip
     """Count privately how many groups people have, or how many rows, to choose ``max_groups`` or ``max_rows``.
 
@@ -344,6 +276,8 @@ def contributions(
         Number of cells: 1, 2, ..., and the last for that number or more.
     leave_out
         The share of people that the suggested bound may affect.
+    out, because, accept
+        A folder for the bundle, which ``discreet verify`` checks; your reason for asking; acceptance criteria.
     fields
         ``unit`` and ``epsilon`` (required), ``domain``, ``groups``, ``zeros``, ``bands``, ``relation``, ``edition``,
         ``dataset``, ``unit_name`` and ``level``, as for :func:`discreet.plan_release`.
@@ -369,7 +303,9 @@ def contributions(
     request = read_request(question, **options)
     if ledger is None:
         raise missing_ledger(data, request.unit, request.per)
-    return plan_contributions(request, data=data, ledger=ledger, of=of, top=top, leave_out=leave_out).release()
+    return plan_contributions(request, data=data, ledger=ledger, of=of, top=top, leave_out=leave_out).release(
+        out, because=because, accept=accept
+    )
 
 
 def refuse_other_fields(fields: Mapping[str, object]) -> None:
@@ -386,26 +322,25 @@ def plan_contributions(
     leave_out: Number = Fraction(1, 20),
 ) -> ContributionsPlan:  # fmt: skip
     """Check and price the histogram of a request; no row is read. Without a ledger it can only be looked at."""
+    _refuse_without_epsilon(request.epsilon)
     source = open_source(data, request.dataset)
-    histogram = _planned(request, source, of, top)
+    plan = histogram_plan(plan_request(request, source), of, top)
     share = _read_share(leave_out)
-    if ledger is None or isinstance(ledger, Ledger):
-        return ContributionsPlan(histogram, source, ledger, share)
-    return ContributionsPlan(histogram, source, open_ledger(ledger, histogram.plan), share)
+    book = ledger if ledger is None or isinstance(ledger, Ledger) else open_ledger(ledger, plan)
+    if book is None:
+        return ContributionsPlan(plan, of, share, release_plan, None)
+    common = (plan, source, book)
+    return ContributionsPlan(plan, of, share, partial(release_plan, *common), partial(preview_release, *common))
 
 
 def contributions_of(
     bound: BoundPlan, *, of: str = "groups", top: int = 10, leave_out: Number = Fraction(1, 20)
 ) -> ContributionsPlan:
     """Return the histogram of a declared data set, from the plan of its question with one group for each person."""
-    epsilon = bound.plan.request.get("epsilon")
-    cells = _read_cells(of, top, bound.plan.protection.unit, epsilon)
-    histogram = _histogram(bound.plan, as_fraction(str(epsilon)), *cells)
-    share = _read_share(leave_out)
-    if bound.dataset_object.ledger_is_missing:
-        return ContributionsPlan(histogram, bound.source, None, share, notes=bound.origin)
-    book = bound.checked_ledger()
-    return ContributionsPlan(histogram, bound.source, book, share, lambda: bound.bind_edition(book), bound.origin)
+    plan = histogram_plan(bound.plan, of, top)
+    share, bound = _read_share(leave_out), bound.with_plan(plan)
+    preview = None if bound.dataset_object.ledger_is_missing else bound.preview
+    return ContributionsPlan(plan, of, share, bound.release, preview, bound.origin)
 
 
 def _read_share(leave_out: Number) -> Fraction:
@@ -415,106 +350,24 @@ def _read_share(leave_out: Number) -> Fraction:
     return share
 
 
-def _planned(request: ReleaseRequest, data: Data, of: str, top: int) -> _Histogram:
-    """Check the question as that of a release, and price the histogram."""
-    cells = _read_cells(of, top, request.unit, request.epsilon)
-    plan = plan_request(request, data)
-    assert request.epsilon is not None  # or it was refused
-    return _histogram(plan, request.epsilon, *cells)
-
-
-def _read_cells(of: str, top: int, unit: str, epsilon: object) -> tuple[str, int]:
-    """Return what is counted, and the number of cells; refuse a unit or a cost that a histogram cannot have."""
-    of = find_name(of, tuple(_BOUNDS), "what people contribute", argument="of")
-    cells = positive_integer(top, "top", least=2)
-    if cells > _MAX_CELLS:
-        raise InvalidInput.must_be("top", f"a whole number from 2 to {_MAX_CELLS:,}", top)
-    if unit == ROW:
-        raise InvalidInput(
-            "each row is a unit of its own, in one group.", f"Name the person's column: {arg('unit', 'COLUMN')}.",
-            argument="unit",
-        )  # fmt: skip
+def _refuse_without_epsilon(epsilon: object) -> None:
     if epsilon is None:
         raise InvalidInput(f"say what the histogram may cost: {arg('epsilon', '1/10')}.")
-    return of, cells
 
 
-def _histogram(plan: Plan, epsilon: Fraction, of: str, cells: int) -> _Histogram:
-    """Price the histogram of a planned question."""
-    table = plan.tables[0]
-    plain = len(plan.tables) == 1 and not any(plan.quantiles) and not table.measured_levels
-    if not plain or len(table.question.aggregates) != 1 or table.question.aggregates[0].condition is not None:
+def histogram_plan(plan: Plan, of: str, top: int) -> Plan:
+    """Return the plan of a histogram of contributions, from that of its question with one group for each person.
+
+    The whole epsilon goes to the one count that a person moves, or the two under substitution.
+    """
+    epsilon, protection = plan.cost.epsilon, plan.protection
+    if len(plan.tables) > 1 or any(plan.quantiles):
         raise InvalidInput(
-            "contributions are counted for one question with groups and COUNT(*).",
-            "Leave out other counts and totals; put a condition into WHERE.",
+            "contributions are counted for one question with groups and COUNT(*).", "Leave the others out.",
             argument="questions",
-        )
-    if of == "groups":
-        cells = min(cells, table.groups.live)
-        if cells < 2:
-            raise InvalidInput(
-                "everybody is in the one group of this question.", "Ask for rows, or for a question with more groups.",
-                argument="of",
-            )  # fmt: skip
-    protection = plan.protection
-    moved = min(RELATIONS[protection.relation].moves, cells)
-    noise = cell_noise("geometric", epsilon=epsilon / moved, output="signed")
-    cost = price([_PricedCells(noise, ((noise, Change(moved, moved)),))], epsilon, Fraction(0))
-    return _Histogram(plan, of, cells, noise, cost)
-
-
-def _released(
-    histogram: _Histogram, source: Source, book: Ledger, leave_out: Fraction, bits: Bits,
-    bind: Callable[[], None] = lambda: None,
-) -> Contributions:  # fmt: skip
-    """Return the recorded histogram, or a new one that the ledger pays for. ``bind`` records facts about the data."""
-    plan = histogram.plan
-    refuse_other_account(plan, book)
-    record = book.recorded(histogram.key)
-    if record is None:
-        counting = histogram.counting()
-        source.rehearse([counting])
-        histogram.noise.draw(np.zeros(histogram.top, dtype=np.int64), bits)
-        if book.quote(histogram.cost, plan.periods)[1] is None:
-            bind_account(plan, book)
-            bind()
-        record = book.answer(
-            histogram.key,
-            histogram.request,
-            histogram.cost,
-            lambda: _answer_or_error(histogram, source, counting, bits),
-            periods=plan.periods,
-        )
-    counts: IntArray = np.array(read_json(record.answer, "the recorded answer")["counts"], dtype=np.int64)
-    if counts.shape != (histogram.top,):
-        raise InvalidInput(
-            "the ledger's recorded answer does not fit this question.", "Check it with: discreet ledger verify"
-        )
-    low, high = histogram.noise.intervals(counts, plan.level)
-    return Contributions(
-        histogram.of, tuple(counts.tolist()), tuple(np.maximum(low, 0).tolist()), tuple(np.maximum(high, 0).tolist()),
-        leave_out, plan.tables[0].question.text, plan.protection.who, plan.level, histogram.cost, record.fresh,
-    )  # fmt: skip
-
-
-def _answer_or_error(histogram: _Histogram, source: Source, counting: Contributing, bits: Bits) -> bytes:
-    """Return the answer; if anything fails, raise an error that withholds the cause."""
-    try:
-        return _answer(histogram, source, counting, bits)
-    except Exception:  # its message, and those of its causes, could quote a person's row
-        pass
-    raise SourceFailed(
-        "Counting failed: the table could not be read to its end. The cause is withheld, because it could quote a row; "
-        "the budget that was reserved stays spent.",
-        "Check the file with the engine's own tools, where only you see it.",
-    )
-
-
-def _answer(histogram: _Histogram, source: Source, counting: Contributing, bits: Bits) -> bytes:
-    """Return the noisy histogram, as the ledger keeps it. True counts exist in this function only."""
-    from .. import __version__
-
-    (counts,) = source.count([counting])
-    noisy = histogram.noise.draw(counts.reshape(-1), bits).tolist()
-    del counts
-    return json.dumps({"version": __version__, "counts": noisy}, separators=(",", ":")).encode()
+        )  # fmt: skip
+    table = HistogramTablePlan.of_plain(plan.lead, protection, of, top)
+    noise = cell_noise("geometric", epsilon=epsilon / table.sensitivity, output="signed")
+    table = replace(table, noise=noise, share=Fraction(1))
+    cost = table.price([table], protection, epsilon, Fraction(0))
+    return replace(plan, tables=(table,), cost=cost, quantiles=(), notes=(), other_caps=())

@@ -31,6 +31,7 @@ from ..sources.encodings import UTF8, read_encoding
 from ..sources.sql import quoted
 from ..unit import read_unit_name
 from ..wording import listed
+from .acceptance import Accept
 from .bound_plan import BoundPlan
 from .contributions import Contributions, ContributionsPlan, contributions_of, refuse_other_fields
 from .plan.fields import read_quantiles
@@ -325,13 +326,15 @@ class Dataset:
 
     def contributions(
         self, question: str, *, of: str = "groups", top: int = 10, leave_out: Number = Fraction(1, 20),
+        out: str | Path | None = None, because: str | None = None, accept: Accept | None = None,
         **fields: Unpack[RequestFields],
     ) -> Contributions:  # fmt: skip
         """Count privately how many groups or rows people have, paid from the ledger of the data set.
 
         The parameters are those of :func:`discreet.contributions`, without what is declared.
         """
-        return self.plan_contributions(question, of=of, top=top, leave_out=leave_out, **fields).release()
+        planned = self.plan_contributions(question, of=of, top=top, leave_out=leave_out, **fields)
+        return planned.release(out, because=because, accept=accept)
 
     def _sql(self, by: Sequence[str], where: str | None) -> str:
         names = [by] if isinstance(by, str) else read_list(by, "by", "columns")

@@ -9,6 +9,7 @@ from ...questions.question import Question
 from ..protection import Protection
 from ..tables.discovered import DiscoveredDraft, DiscoveredTablePlan
 from ..tables.draft import Draft
+from ..tables.histogram import HistogramTablePlan
 from ..tables.levelled import LevelledDraft, LevelledTablePlan
 from ..tables.margins.draft import MarginsDraft
 from ..tables.margins.plan import MarginsTablePlan
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 #: The kinds of tables; an entry of a request belongs to the first one that it describes.
 KINDS: tuple[type[PlainTablePlan | MarginsTablePlan], ...] = (
-    MarginsTablePlan, DiscoveredTablePlan, LevelledTablePlan, SparseTablePlan, PlainTablePlan,
+    MarginsTablePlan, HistogramTablePlan, DiscoveredTablePlan, LevelledTablePlan, SparseTablePlan, PlainTablePlan,
 )  # fmt: skip
 
 
