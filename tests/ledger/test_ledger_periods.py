@@ -24,6 +24,7 @@ from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.ledger.accounts import Accounts
 from discreet.ledger.budget import Cost, Tally
 from discreet.ledger.ledger import Charge, Ledger, Reservation
+from discreet.ledger.statement import terms_in_words
 from discreet.ledger.terms import LedgerTerms
 from ledger.test_ledger_races import results_of
 from support.ledgers import fill, make, rebuilt
@@ -269,6 +270,21 @@ def test_the_statement_shows_each_period_and_every_other(tmp_path: Path) -> None
     text = statement.describe()
     assert "one month of one `person`" in text and "epsilon = 3 in each month" in text
     assert "every other month" in text and "2026-03, 2026-05" in text
+
+
+@pytest.mark.parametrize(
+    ("relation", "change"),
+    [("add-remove", "added or removed"), ("substitution", "replaced by another of the same month")],
+)
+def test_a_ledger_by_month_protects_the_rows_of_one_month_and_a_swap_stays_in_it(
+    tmp_path: Path, relation: str, change: str
+) -> None:
+    fields = {"dataset": "visits", "unit": "person", "relation": relation, "epsilon": 1}
+    by_month = Ledger.create(tmp_path / "months", per="month", **fields)  # type: ignore[arg-type]
+    whole = Ledger.create(tmp_path / "people", **fields)  # type: ignore[arg-type]
+    month, person = (dict(terms_in_words(one.terms))["protects"] for one in (by_month, whole))
+    assert month == f"one month of one `person` (rows with the same person and month of their date), {change}"
+    assert person == f"one `person` (all rows with the same person), {change.removesuffix(' of the same month')}"
 
 
 def test_a_budget_plan_adds_up_by_period(tmp_path: Path) -> None:

@@ -207,10 +207,15 @@ def terms_in_words(terms: LedgerTerms) -> tuple[tuple[str, str], ...]:
         budget += f" in each {terms.per}"
     if terms.rho is not None and terms.filter == "zcdp":
         budget += f", added up as rho = {short(terms.rho, up=False)} (filter zcdp)"
-    whose = "" if terms.per is None else f"one {terms.per} of "
+    relation = RELATIONS[terms.relation]
+    protected, change = Unit(terms.unit).protected, relation.change
+    if terms.per is not None:  # each table has its own date column, which its first release binds
+        dated = f"rows with the same {terms.unit} and {terms.per} of their date"
+        protected = f"one {terms.per} of one {Unit(terms.unit).one} ({dated})"
+        change += "" if relation.hides_presence else f" of the same {terms.per}"
     return (
         ("data", terms.dataset),
-        ("protects", f"{whose}{Unit(terms.unit).protected}, {RELATIONS[terms.relation].change}"),
+        ("protects", f"{protected}, {change}"),
         ("budget", budget),
         *_either_in_words(terms),
     )
