@@ -387,3 +387,13 @@ def test_the_guarantee_says_what_several_months_cost() -> None:
     assert "k times this epsilon" in words("site > 0") and "at most 3" not in words("site > 0")
     substitution = words(march, relation="substitution")
     assert "in each month" in substitution and "same month" in substitution
+
+
+def test_rows_without_a_day_are_said_to_be_missing_from_declared_and_from_found_groups() -> None:
+    fields = {"data": "visits", "unit": "person", "epsilon": 1, "delta": "1e-6", "max_groups": 1}
+    for groups in ({"discover": "site"}, {"domain": {"site": range(1, 4)}, "mechanism": "discrete-gaussian"}):
+        by_month, whole = (
+            " ".join(dc.plan_release(QUESTION.format("x > 0"), **fields, **groups, per=per).guarantee)  # type: ignore
+            for per in ("month:visit_date", None)
+        )
+        assert "without a day in visit_date" in by_month and "without a day" not in whole

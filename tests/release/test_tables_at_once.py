@@ -30,6 +30,7 @@ from discreet.release.plan.plan import plan_from_request
 from discreet.release.tables.margins.plan import MarginsTablePlan
 from discreet.release.tables.margins.released import MarginTable
 from discreet.release.tables.margins.wanted import margins_of, read_tables
+from support.bundles import seal
 from support.refusals import refused
 
 SQL = "SELECT sex, age, job, COUNT(*) FROM people WHERE year = 1 GROUP BY sex, age, job"
@@ -243,6 +244,24 @@ def test_bundles_verify_and_planted_faults_are_found(tmp_path: Path) -> None:
     assert share.low <= share.estimate <= share.high
     with refused(InvalidInput, "table"):
         release.table(["sex", "height"])
+
+
+def test_an_altered_number_in_any_table_is_found_without_checksums_or_a_ledger(tmp_path: Path) -> None:
+    """Whoever alters a file renews its checksum: what is wrong must follow from the measurements alone."""
+    book = dc.Ledger.create(tmp_path / "people.ledger", dataset="people", unit="person", epsilon=4, delta="1e-5")
+    ask = {"unit": "person", "epsilon": 1, "delta": "1e-6", "tables": ["sex", "age*job"], **DECLARED}
+    folder = tmp_path / "all"
+    dc.release_counts(SQL, data=pd.DataFrame(rows_of_people(40)), dataset="people", ledger=book, out=folder, **ask)
+    found = []
+    for file in sorted(folder.glob("*.csv")):
+        text = file.read_text()
+        place = max(k for k, letter in enumerate(text) if letter.isdecimal())
+        file.write_text(f"{text[:place]}{(int(text[place]) + 1) % 10}{text[place + 1 :]}")
+        seal(folder)
+        found.append(not dc.verify_bundle(folder).holds)
+        file.write_text(text)
+    seal(folder)
+    assert found == [True] * 4 and dc.verify_bundle(folder, book).holds
 
 
 def test_intervals_cover_at_least_as_often_as_stated() -> None:

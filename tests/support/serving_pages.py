@@ -207,7 +207,8 @@ class QuietPages:
         """Return the piece that answers a form, as text."""
         return html.unescape(self.ask(path, fields).body.decode())
 
-    def release(self, fields: Mapping[str, str]) -> str:
+    def release(self, fields: Mapping[str, str] | Sequence[tuple[str, str]]) -> str:
         """Confirm a release, and return the page of its bundle."""
-        key = re.findall(r'"key": "([0-9a-f]+)"', self.post("/release/review", fields))[0]
-        return self.look(self.ask("/release/run", {**fields, "key": key}).headers["hx-redirect"])
+        pairs = list(fields.items()) if isinstance(fields, Mapping) else list(fields)
+        key = re.findall(r'"key": "([0-9a-f]+)"', self.post("/release/review", pairs))[0]
+        return self.look(self.ask("/release/run", [*pairs, ("key", key)]).headers["hx-redirect"])

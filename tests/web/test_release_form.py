@@ -6,13 +6,16 @@ import html
 import io
 import json
 import re
+import shlex
 import urllib.parse
 import zipfile
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import discreet as dc
+from discreet.cli.main import app
 from discreet.errors import InvalidInput
 from discreet.web.frame.settings import PageSettings
 from discreet.web.pages.release_form import DEFAULTS, ReleaseForm
@@ -167,6 +170,141 @@ def test_statements_and_quantiles_reach_the_bundle(pages: QuietPages) -> None:
     released = dc.open_bundle("out/first")
     assert released.plan.publication.publisher == "Office" and len(released.quantiles()) == 3
     assert dc.verify("out/first", ledger="visits.ledger").holds
+
+
+# ------------------------------------------------------------------------------------------------ all tables at once
+
+MANY = [("by", "site"), ("by", "sex"), ("by", "age"), ("how:sex", "declared"), ("how:age", "declared")]
+
+
+def many(**changed: str) -> list[tuple[str, str]]:
+    form = asked(tables="2", max_groups="", **changed)
+    return [*((name, value) for name, value in form.items() if name != "by"), *MANY]
+
+
+def test_the_ticked_columns_become_all_tables_at_once(pages: QuietPages) -> None:
+    form = pages.look(NEW)
+    choices = re.findall('<select id="tables".*?</select>', form, re.DOTALL)[0]
+    assert re.findall('value="([^"]*)"', choices) == ["", "1", "2", "3"]
+    plan = pages.post("/release/plan", many())
+    assert "site, sex, age" in command(plan) and "--tables 2" in command(plan) and "--max-groups" not in command(plan)
+    assert "tables=2" in plan and "tables = 2" in html.unescape(plan)  # in Python, and in the request file
+    for table in ("the total", "by site", "by sex", "by age", "by site and sex", "by site and age", "by sex and age"):
+        assert re.search(rf"{table}: standard deviation [0-9.]+", plan)
+
+
+def test_the_three_recipes_of_many_tables_are_the_same_request(pages: QuietPages) -> None:
+    plan = pages.post("/release/plan", many())
+    key = re.findall('"key": "([0-9a-f]{64})', pages.post("/release/review", many()))[0]
+    words = shlex.split(html.unescape(command(plan)))
+    python = html.unescape(re.findall(r'<code id="python">\n?(.*?)</code>', plan, re.DOTALL)[0])
+    file = html.unescape(re.findall(r'<code id="file">\n?(.*?)</code>', plan, re.DOTALL)[0])
+    names: dict[str, dc.BoundPlan] = {}
+    exec(python.partition("released =")[0], names)
+    assert names["plan"].key == key
+    Path("request.toml").write_text(file)
+    for arguments in (words[1:], ["release", "request.toml"]):
+        answer = CliRunner().invoke(app, [*arguments, "--plan", "--json"])
+        assert answer.exit_code == 0 and json.loads(answer.stdout)["key"] == key
+
+
+def test_many_tables_are_released_and_shown_with_their_list(pages: QuietPages) -> None:
+    page = pages.release(many())
+    released = dc.open_bundle("out/first")
+    assert len(released.plan.lead.margins.tables) == 7
+    assert dc.verify("out/first", ledger="visits.ledger").holds
+    contents = re.findall('<nav class="contents".*?</nav>', page, re.DOTALL)[0]
+    targets = re.findall('href="#([^"]*)"', contents)
+    assert len(targets) >= 7 and all(f'id="{target}"' in page for target in targets)
+    again = html.unescape(re.findall('id="again" href="([^"]*)"', page)[0])
+    assert '<option value="2" selected>' in pages.look(again)
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"tables": "4"}, "tables"),
+        ({"tables": "many"}, "tables"),
+        ({"mechanism": "rounded-laplace"}, "mechanism"),
+        ({"how:site": "discover", "delta": "1e-6"}, "values:site"),
+        ({"how:site": "values", "values:site": "1"}, "tables"),
+    ],
+)
+def test_a_refusal_of_many_tables_names_its_field(pages: QuietPages, changed: dict[str, str], field: str) -> None:
+    form = [(name, value) for name, value in many() if name not in changed]
+    plan = pages.post("/release/plan", [*form, *changed.items()])
+    assert re.findall('data-field="([^"]*)"', plan) == [field]
+
+
+def test_many_tables_need_their_columns(pages: QuietPages) -> None:
+    plan = pages.post("/release/plan", [(name, value) for name, value in many() if name != "by"])
+    assert re.findall('data-field="([^"]*)"', plan) == ["tables"] and 'role="status"' in plan
+
+
+def test_fields_that_many_tables_do_not_have_are_not_asked(pages: QuietPages) -> None:
+    typed = many(totals="all", max_rows="4", quantile__site="0.5", counts="signed")
+    plan = pages.post("/release/plan", typed)
+    assert not re.search("--(totals|max-rows|max-groups|quantile|counts)", command(plan))
+
+
+# ------------------------------------------------------------------------------------------------ a period of the unit
+
+
+@pytest.fixture
+def dated(folder: Path) -> QuietPages:
+    rows = "".join(f"p{k % 100},{1 + k % 3},2025-0{1 + k % 9}-03\n" for k in range(311))
+    for name in ("months", "free"):
+        Path(f"{name}.csv").write_text(f"person,site,seen\n{rows}")
+    dc.Ledger.create("months.ledger", dataset="months", unit="person", epsilon=2, per="month")
+    return QuietPages(PageSettings(("127.0.0.1:1",), ("months.ledger",), ("months.csv", "free.csv"), "out"))
+
+
+def dated_form(table: str, **changed: str) -> dict[str, str]:
+    form = {
+        "data": f"{table}.csv", "table": table, "unit": "person", "by": "site", "how:site": "values",
+        "values:site": "1..3", "max_groups": "1", "epsilon": "1", "folder": "first", "per": "month",
+        "per_column": "seen",
+    }  # fmt: skip
+    return form | changed
+
+
+def test_one_period_of_each_person_can_be_protected(dated: QuietPages) -> None:
+    form = dated.look("/release/new?data=free.csv&table=free")
+    choices = re.findall('<select id="per".*?</select>', form, re.DOTALL)[0]
+    assert re.findall('value="([^"]*)"', choices) == ["", "day", "week", "month", "quarter", "year"]
+    plan = dated.post("/release/plan", dated_form("free"))
+    assert "--per month:seen" in command(plan) and 'per = "month:seen"' in plan
+    assert "--per" not in command(dated.post("/release/plan", dated_form("free", per="")))
+    assert "--per" not in command(dated.post("/release/plan", dated_form("free", unit="row")))
+
+
+def test_a_ledger_by_month_fixes_the_granularity(dated: QuietPages) -> None:
+    form = dated.look("/release/new?data=months.csv&table=months")
+    assert '<input type="hidden" name="per" value="month">' in form and 'id="per_column"' in form
+    assert "one month of one" in form
+    chosen = dated_form(
+        "months", ledger="months.ledger", where="seen >= DATE '2025-02-01' AND seen < DATE '2025-03-01'"
+    )
+    page = dated.release(chosen)
+    assert dc.open_bundle("out/first").plan.protection.who.per.text == "month:seen"
+    ledger = dc.Ledger.open("months.ledger")
+    assert (ledger.left("2025-02").epsilon, ledger.left("2025-03").epsilon) == (1, 2) and "first" in page
+
+
+def test_a_period_without_its_date_column_names_its_field(dated: QuietPages) -> None:
+    plan = dated.post("/release/plan", dated_form("free", per_column=""))
+    assert re.findall('data-field="([^"]*)"', plan) == ["per_column"]
+    assert 'role="status"' in plan  # not typed yet, so no mistake
+
+
+def test_a_declared_period_is_stated_and_not_asked(folder: Path, dated: QuietPages) -> None:
+    Path("months.toml").write_text(
+        'format = "discreet dataset"\ndataset = "months"\nunit = "person"\nunit_name = "patient"\n'
+        'per = "month:seen"\nledger = "months.ledger"\n\n[tables.months]\ndata = "months.csv"\n'
+    )
+    declared = QuietPages(PageSettings(("127.0.0.1:1",), (), (), "out", datasets=("months.toml",)))
+    form = declared.look("/release/new?data=months.toml&table=months")
+    assert "one month of one patient" in form and 'name="per' not in form
 
 
 # ------------------------------------------------------------------------------------------------ refusals

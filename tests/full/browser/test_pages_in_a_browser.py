@@ -196,6 +196,20 @@ def test_whoever_logs_out_or_is_logged_out_sees_the_entrance(visitor: Visitor) -
     visitor.complaints.clear()  # of the two answers with status 403
 
 
+def test_all_tables_at_once_from_ticked_columns(visitor: Visitor) -> None:
+    """Tick columns, choose all tables: fields of one table disappear; the plan has the error of each table."""
+    page = visitor.go(form_of(visitor.pages))
+    for column, way, groups in (("site", "values", "1..3"), ("age", "bands", "20,30,45,70")):
+        page.get_by_label(f"{column} text").check()
+        page.get_by_label(f"How the groups of {column} are declared").select_option(way)
+        page.get_by_label(f"Groups of {column}", exact=True).fill(groups)
+    expect(page.get_by_label("Groups per person")).to_be_visible()
+    page.get_by_label("Tables").select_option("2")
+    expect(page.get_by_label("Groups per person")).to_be_hidden()
+    expect(page.locator("#command")).to_contain_text("--tables 2")
+    expect(page.locator("#plan")).to_contain_text("by site and age: standard deviation")
+
+
 def test_a_release_by_keyboard_alone(visitor: Visitor) -> None:
     """Tab, space, letters and Enter lead from the empty form to the bundle's page."""
     page, pages = visitor.go(form_of(visitor.pages)), visitor.pages

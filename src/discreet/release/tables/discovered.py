@@ -440,6 +440,7 @@ def named_in_words(
     """Return sentences on how groups are named, and on the counts of named groups."""
     who, several = protection.who.one, protection.who.several
     without = [] if protection.unit == ROW else [protection.unit]
+    undated = "" if protection.per is None else f" or without a day in {protection.per.column}"
     outside = "outside WHERE" + (" or the declared groups" if groups.columns else "")
     by = f" by {question.aggregates[0].name}" if len(question.aggregates) > 1 else ""
     person, cells = person_draws([question], protection), _cells_of_a_value(discovery, protection, groups)
@@ -453,7 +454,8 @@ def named_in_words(
         f"{noise.large_group_in_words('rows' if protection.max_rows else several)}",
         f"Only large enough noisy counts are published, so the counts of small groups are too high on average, "
         f"{noise.bias_in_words}. Intervals take this into account.",
-        f"Rows without a value of {' or '.join([*without, *discovery.columns])}, and rows {outside}, are not counted. "
+        f"Rows without a value of {' or '.join([*without, *discovery.columns])}{undated}, and rows {outside}, are not "
+        "counted. "
         "We cannot say how many: that number is itself private.",
     ]
     if protection.unit == ROW:

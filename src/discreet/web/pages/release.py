@@ -26,11 +26,20 @@ from ...release.bundle.open import open_bundle
 from ...release.bundle.released import Release
 from ...release.counts import LedgerDecision
 from ...release.outputs.export import export
-from ...report import Picture
+from ...report import Picture, Report
 from ..frame.answers import page, piece
 from ..frame.rendering import chart, refusal, report_body
 from .release_data import AvailableData, PlannedRelease, budget_text, missing_ledger
-from .release_form import FOLDER_NAME, QUANTILE_TITLES, WAY_TITLES, FilledForm, IncompleteForm, ReleaseForm
+from .release_form import (
+    FOLDER_NAME,
+    PERIOD_TITLES,
+    QUANTILE_TITLES,
+    TABLES_TITLES,
+    WAY_TITLES,
+    FilledForm,
+    IncompleteForm,
+    ReleaseForm,
+)
 from .release_preview import TOTAL, large_epsilon_note, preview_of, summary
 
 #: Extension of a bundle's file -> media type.
@@ -123,6 +132,7 @@ class ReleasePage:
             data=name, offer=offer, mechanisms=FAMILIES.cli_names("release"), ways=WAY_TITLES,
             folder=self._free_name(offer.table), problem=None if offer.problem is None else refusal(offer.problem),
             filled=FilledForm(request.query_params), quantile_titles=QUANTILE_TITLES, usual_total=TOTAL,
+            tables_titles=TABLES_TITLES, period_titles=PERIOD_TITLES,
         )  # fmt: skip
 
     # ---------------------------------------------------------------- planning
@@ -201,6 +211,7 @@ class ReleasePage:
         return page(
             request, "released.html", title=report.title, eyebrow=f"Released as {folder.name}", tab="/release",
             charts=True, name=folder.name, notes=report.notes, body=report_body(replace(report, notes=())),
+            contents=_contents(report),
             budget=self._budget(release), form=self._forms.get(folder.name, ""), has_workbook=find_spec("xlsxwriter"),
             files=[(file, meaning) for file, meaning in FILE_MEANINGS.items() if (folder / file).is_file()],
         )  # fmt: skip
@@ -275,6 +286,20 @@ class ReleasePage:
                 argument="data",
             )
         return self._data[name]
+
+
+#: Number of sections from which a page begins with a list of them.
+_MIN_LISTED_SECTIONS = 8
+
+
+def _contents(report: Report) -> list[tuple[str, str]]:
+    """Return the anchor and the title of each section of a long page; nothing for a short one."""
+    sections = [
+        (f"section-{number}", section.title)
+        for number, section in enumerate(report.sections, 1)
+        if section.title and section.depth != "folded"
+    ]
+    return sections if len(sections) >= _MIN_LISTED_SECTIONS else []
 
 
 NOISE_CAPTION = "Half-width of the noise as a share of the true count."

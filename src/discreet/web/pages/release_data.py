@@ -20,6 +20,7 @@ from ...engines.sources import open_source
 from ...errors import DiscreetError, InvalidInput
 from ...ledger.budget import Cost, amount_text
 from ...ledger.ledger import Ledger
+from ...periods import DATED_KINDS
 from ...questions.domains import REST
 from ...release.bundle.released import Release
 from ...release.counts import LedgerDecision, open_ledger, preview_release, release_plan
@@ -30,7 +31,7 @@ from ...release.plan.request import read_request
 from ...unit import Unit
 from ...wording import plural
 from .recipes import Recipe, recipe_for_data, recipe_for_dataset
-from .release_form import AS_DECLARED, IncompleteForm, ReleaseForm
+from .release_form import AS_DECLARED, ReleaseForm
 
 #: Maximum number of columns in the form.
 MAX_COLUMNS = 300
@@ -108,6 +109,10 @@ class TableOffer:
         True if the budget has a delta, so that the form asks for one.
     publication
         The curator's statements that the dataset declares, by their fields.
+    granularity
+        The granularity of the protected period if a ledger fixes it, else empty.
+    dates
+        The columns that may date a row, where the form asks for a period; empty if it does not.
     """
 
     table: str
@@ -122,6 +127,8 @@ class TableOffer:
     is_declared: bool = False
     may_spend_delta: bool = False
     publication: Mapping[str, str] = field(default_factory=dict)
+    granularity: str = ""
+    dates: tuple[str, ...] = ()
 
     @property
     def may_choose_rows(self) -> bool:
@@ -205,18 +212,22 @@ class AddressedData:
         columns = tuple(_undeclared_column(name, kind) for name, kind in kinds.items())
         matching = self._matching_ledgers(source.dataset, kinds)
         units = tuple(dict.fromkeys(ledger.terms.unit for ledger in matching.values()))
-        if len(units) != 1:
+        granularities = {ledger.terms.per for ledger in matching.values()}
+        dates = tuple(name for name, kind in kinds.items() if kind in DATED_KINDS and name not in units)
+        if len(units) != 1 or len(granularities) != 1:
             ledgers = tuple(matching or self.ledgers)
             delta = any(ledger.terms.delta for ledger in matching.values())
             return TableOffer(
-                table, columns[:MAX_COLUMNS], None, units or (ROW, *kinds), ledgers=ledgers, may_spend_delta=delta
-            )
+                table, columns[:MAX_COLUMNS], None, units or (ROW, *kinds), ledgers=ledgers, may_spend_delta=delta,
+                dates=dates,
+            )  # fmt: skip
         name, ledger = next(iter(matching.items()))
         reason = f"The ledger {name} is bound to it."
         budget = budget_text(ledger, name)
         return TableOffer(
             table, _groupable(units[0], columns), Unit(units[0]), (), reason, ledger.terms.relation, tuple(matching),
-            budget, may_spend_delta=bool(ledger.terms.delta),
+            budget, may_spend_delta=bool(ledger.terms.delta), granularity=ledger.terms.per or "",
+            dates=dates if ledger.terms.per else (),
         )  # fmt: skip
 
     def _matching_ledgers(self, dataset: str, kinds: Mapping[str, str]) -> dict[str, Ledger]:
@@ -233,11 +244,7 @@ class AddressedData:
         return matching
 
     def plan_release(self, form: ReleaseForm) -> PlannedRelease:
-        if not form.unit:
-            raise IncompleteForm(
-                "say who is protected.", "Choose the column that tells them apart, or each row.", argument="unit"
-            )
-        fields = {"unit": form.unit, **form.fields(form.unit)}
+        fields = {**form.who(), **form.fields(form.unit)}
         request = read_request(form.sql, **fields)
         refuse_unnamed_selection(self.address, request.edition)
         source = open_source(self.address)

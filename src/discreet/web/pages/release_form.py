@@ -12,6 +12,7 @@ from starlette.datastructures import FormData, QueryParams
 
 from ...engines.base import ROW
 from ...errors import DiscreetError, InvalidInput, arg
+from ...periods import GRANULARITIES
 from ...questions.expressions import name_text
 from ..frame.fields import whole_number
 
@@ -33,11 +34,20 @@ QUANTILE_TITLES = {
     "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9": "and the deciles",
 }  # fmt: skip
 
+#: Largest number of columns of a table -> title; empty for one table of all ticked columns.
+TABLES_TITLES = {
+    "": "one table of all ticked columns", "1": "a table of each column", "2": "all tables of up to 2 columns",
+    "3": "all tables of up to 3 columns",
+}  # fmt: skip
+
+#: Granularity of the protected period -> title; empty for none.
+PERIOD_TITLES = {"": "all of it together"} | {name: f"each {name} by itself" for name in GRANULARITIES}
+
 #: Field of the form and of a request -> default, which a request omits.
 DEFAULTS = {
     "epsilon": "", "error": "", "delta": "0", "mechanism": "geometric", "counts": "", "max_groups": "", "max_rows": "",
     "level": "0.95", "edition": "", "title": "", "publisher": "", "source": "", "contact": "", "totals": "",
-    "one_row_each": "", "relation": "add-remove",
+    "one_row_each": "", "relation": "add-remove", "tables": "",
 }  # fmt: skip
 
 #: Way to declare the groups of a column -> advice if they are missing.
@@ -47,7 +57,10 @@ _EXAMPLES = {
 }
 
 #: The fields that are whole numbers.
-INTEGER_FIELDS = ("error", "max_groups", "max_rows")
+INTEGER_FIELDS = ("error", "max_groups", "max_rows", "tables")
+
+#: The fields that do not matter for all tables at once, where each person counts with one record.
+_FIELDS_OF_ONE_TABLE = frozenset({"max_groups", "max_rows", "totals", "one_row_each", "counts"})
 
 #: Fields of the form that only its preview reads.
 PREVIEW_FIELDS = ("total", "sizes", "draw")
@@ -93,6 +106,8 @@ class ReleaseForm:
     ----------
     data, table, unit
         The data, the table and the privacy unit, which is empty if a dataset declares it.
+    per
+        The granularity of the protected period and its date column; both empty if none was chosen.
     by
         The columns to group by, in order.
     where
@@ -112,6 +127,7 @@ class ReleaseForm:
     data: str
     table: str
     unit: str
+    per: tuple[str, str]
     by: tuple[ColumnChoice, ...]
     where: str
     options: tuple[tuple[str, str], ...]
@@ -141,8 +157,8 @@ class ReleaseForm:
         columns = [column for column in form.getlist("by") if isinstance(column, str)]
         options = tuple((name, text(name, usual)) for name, usual in DEFAULTS.items())
         return ReleaseForm(
-            text("data"), text("table"), text("unit"), tuple(map(choice, columns)), text("where"), options,
-            text("ledger"), text("folder"), text("unit_word", "person"),
+            text("data"), text("table"), text("unit"), (text("per"), text("per_column")), tuple(map(choice, columns)),
+            text("where"), options, text("ledger"), text("folder"), text("unit_word", "person"),
             {name: text(name) for name in PREVIEW_FIELDS}, _query(form),
         )  # fmt: skip
 
@@ -156,20 +172,52 @@ class ReleaseForm:
 
     @property
     def quantiles(self) -> list[str]:
-        """The quantiles to find, as a request has them."""
+        """The quantiles to find, as a request has them; none in all tables at once."""
         return [
             f"{column.name}:{share}"
             for column in self.by
-            if column.way != "discover"
+            if not self.has_many_tables and column.way != "discover"
             for share in column.quantiles.split(",")
             if share
         ]
+
+    @property
+    def has_many_tables(self) -> bool:
+        """True if all tables of up to some columns are asked for at once."""
+        return bool(dict(self.options)["tables"])
+
+    @property
+    def tables_in_words(self) -> str:
+        """The choice of tables, as the form says it."""
+        wanted = dict(self.options)["tables"]
+        return TABLES_TITLES.get(wanted, f"tables of up to {wanted} columns")
+
+    def who(self) -> dict[str, str]:
+        """Return the fields of the request that say who is protected: the unit, and its period if it has one."""
+        if not self.unit:
+            raise IncompleteForm(
+                "say who is protected.", "Choose the column that tells them apart, or each row.", argument="unit"
+            )
+        granularity, column = self.per
+        if not granularity or self.unit == ROW:
+            return {"unit": self.unit}
+        if not column:
+            raise IncompleteForm(
+                f"say which column dates a row: its {granularity} is protected.", "Choose the date column.",
+                argument="per",
+            )  # fmt: skip
+        return {"unit": self.unit, "per": f"{granularity}:{column}"}
 
     def fields(self, unit: str) -> dict[str, Any]:
         """Return the fields of the request that differ from their defaults, without the unit.
 
         Fields that the form hides because they do not matter are left out.
         """
+        if self.has_many_tables and not self.by:
+            raise IncompleteForm(
+                "tick the columns of the tables.", "All tables of up to so many of them are counted at once.",
+                argument="tables",
+            )  # fmt: skip
         declared: dict[str, list[str]] = {}
         for column in self.by:
             self._declare(column, declared)
@@ -193,6 +241,8 @@ class ReleaseForm:
 
     def _irrelevant_fields(self, unit: str) -> set[str]:
         """Return the fields that do not matter for this question, as the style of the form hides them."""
+        if self.has_many_tables:
+            return set(_FIELDS_OF_ONE_TABLE)
         discovers = any(column.way == "discover" for column in self.by)
         fields = {"max_rows"} if unit == ROW else set()
         if unit == ROW or not self.by or self.quantiles:
@@ -235,10 +285,10 @@ class ReleaseForm:
 
 
 #: Fields of the form that are not fields of a request.
-_FIELDS = ("unit", "ledger", "folder", "where", *PREVIEW_FIELDS)
+_FIELDS = ("unit", "per_column", "ledger", "folder", "where", *PREVIEW_FIELDS)
 
 #: Argument of an error -> the field of the form, where their names differ.
-_FIELD_OF_ARGUMENT = {"out": "folder", "name": "folder"}
+_FIELD_OF_ARGUMENT = {"out": "folder", "name": "folder", "per": "per_column"}
 
 
 def one_line(text: str) -> str:

@@ -40,10 +40,13 @@ _LARGE_EPSILON = 5
 def summary(form: ReleaseForm, plan: Plan) -> tuple[str, ...]:
     """Return all choices of a form in a few words each."""
     who, most, rows = plan.protection.who, plan.protection.max_groups, plan.protection.max_rows
-    by = f"by {listed([label(column.name, 40) for column in form.by])}" if form.by else "one count"
+    columns = listed([label(column.name, 40) for column in form.by])
+    by = f"by {columns}" if form.by else "one count"
+    if form.has_many_tables:
+        by = f"{form.tables_in_words} of {columns}"
     totals = ", with totals" if any(table.measured_levels for table in plan.tables) else ""
     quantiles = _quantiles_in_words([request for table in plan.quantiles for request in table])
-    groups = "" if who.is_row or not form.by else f", in {plural(most, 'group')} at most"
+    groups = "" if who.is_row or not form.by or form.has_many_tables else f", in {plural(most, 'group')} at most"
     capped = "" if rows is None else f", with {plural(rows, 'row')}{' in each' if groups else ''} at most"
     return (
         dataset_in_words(plan),
@@ -113,7 +116,7 @@ def preview_of(plan: Plan, form: ReleaseForm) -> Preview:
         simulated = simulate_release(plan, sizes, seed=_seed(form.preview["draw"]))
     except DiscreetError as problem:
         return Preview(problem=problem)
-    return Preview(simulated, sizes=_sizes_text(plan, sizes))
+    return Preview(simulated, sizes="" if form.has_many_tables else _sizes_text(plan, sizes))
 
 
 def _seed(text: str) -> int:
