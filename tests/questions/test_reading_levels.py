@@ -23,6 +23,7 @@ ASKED = {
     "GROUP BY GROUPING SETS ((b, a), (b), b, ())": (((0, 1), (0,), ()), "ROLLUP (b, a)"),
     "GROUP BY GROUPING SETS (CUBE (a, b), (a))": (((0, 1), (0,), (1,), ()), "CUBE (a, b)"),
     "GROUP BY GROUPING SETS ((a, b))": ((), "a, b"),
+    "GROUP BY GROUPING SETS (b, (), (a))": (((0,), (1,), ()), "GROUPING SETS ((b), (a), ())"),
     "GROUP BY (a), b": ((), "a, b"),
 }
 
@@ -37,8 +38,14 @@ def test_levels_are_read_and_written_in_one_form(clause: str) -> None:
     assert read_question(question.text, unit="row") == question
 
 
+def test_sets_without_one_of_all_columns_are_separate_tables() -> None:
+    sql = "SELECT a, b, c, COUNT(*) FROM t GROUP BY {}"
+    assert read_question(sql.format("GROUPING SETS ((a, b), (c))"), unit="row").asks_separate_tables
+    for clause in ("GROUPING SETS ((a, b, c), ())", "ROLLUP (a, b, c)", "a, b, c"):
+        assert not read_question(sql.format(clause), unit="row").asks_separate_tables
+
+
 REFUSED = {
-    "SELECT a, b, COUNT(*) FROM t GROUP BY GROUPING SETS ((a), (b))": "GROUPING SETS",
     "SELECT a, GROUPING(a), COUNT(*) FROM t GROUP BY a": "no totals",
     "SELECT a, b, COUNT(*) FROM t GROUP BY a, b WITH ROLLUP": "ROLLUP (region, county)",
     "SELECT a, COUNT(*) FROM t GROUP BY ROLLUP (a, b)": "not selected",
@@ -57,7 +64,7 @@ def test_what_cannot_be_answered_is_refused_with_advice(sql: str) -> None:
 def test_every_set_of_levels_has_one_text_that_means_it(columns: int, data: st.DataObject) -> None:
     everything = [one for size in range(columns + 1) for one in combinations(range(columns), size)]
     some = data.draw(st.lists(st.sampled_from(everything)))
-    levels = order_levels([tuple(range(columns)), *some], columns)
+    levels = order_levels([tuple(range(columns)), *some])
     names = list("abcd")[:columns]
     if levels:
         text = levels_text(levels, names)

@@ -302,6 +302,65 @@ def test_what_does_not_go_with_tables_at_once_is_refused(fields: dict[str, Any],
         planned(**fields)
 
 
+#: The question above for some tables, and the same tables as a request names them.
+SETS = SQL.replace("GROUP BY sex, age, job", "GROUP BY GROUPING SETS ((sex, age), (job, sex), ())")
+TABLES_OF_SETS = "sex*age, sex*job, 0"
+
+
+def planned_sets(sql: str | list[str] = SETS, **fields: Any) -> dc.Plan:
+    """Return a plan of a question with GROUPING SETS."""
+    request = {"unit": "person", "epsilon": 1, **DECLARED, **fields}
+    return dc.plan_release(sql, data=pd.DataFrame(rows_of_people()), dataset="people", **request)
+
+
+@pytest.mark.parametrize("fields", [{}, {"delta": "1e-6"}, {"unit": "row"}, {"max_groups": 1}])
+def test_grouping_sets_without_a_set_of_all_columns_are_the_same_question_as_tables(fields: dict[str, Any]) -> None:
+    plan, other = planned_sets(**fields), planned(**{**fields, "tables": TABLES_OF_SETS})
+    assert plan.key == other.key and plan.request == other.request and plan.cost == other.cost
+    assert lead(plan).margins.tables == ((), (0, 1), (0, 2)) and plan.protection.max_groups == 1
+    assert len(plan.notes) == len(other.notes) + 1
+    assert plan_from_request(plan.request).key == plan.key
+
+
+def test_grouping_sets_are_released_verified_and_asked_again_as_tables(tmp_path: Path) -> None:
+    book = dc.Ledger.create(tmp_path / "people.ledger", dataset="people", unit="person", epsilon=2, delta="1e-5")
+    ask = {"unit": "person", "epsilon": 1, "delta": "1e-6", **DECLARED}
+    frame = pd.DataFrame(rows_of_people())
+    release = dc.release_counts(SETS, data=frame, dataset="people", ledger=book, out=tmp_path / "sets", **ask)
+    assert dc.verify_bundle(tmp_path / "sets", book).holds
+    again = dc.release_counts(SQL, data=frame, dataset="people", ledger=book, tables=TABLES_OF_SETS, **ask)
+    assert release.fresh and not again.fresh
+    by_sex = [sum(row["count"] for row in release.table(["sex", name]).rows() if row["sex"] == "f")
+              for name in ("age", "job")]  # fmt: skip
+    assert by_sex[0] == pytest.approx(by_sex[1])
+
+
+@pytest.mark.parametrize(
+    ("fields", "argument"),
+    [
+        ({"max_groups": 2}, "max_groups"),
+        ({"totals": "all"}, "totals"),
+        ({"quantile": "age:0.5"}, "quantile"),
+        ({"sql": SETS.replace("COUNT(*)", "MEDIAN(age)")}, "quantile"),
+        ({"sql": [SETS, SQL]}, "tables"),
+        ({"sql": [SQL, SETS]}, "tables"),
+        ({"sql": SETS.replace("COUNT(*)", "COUNT(*), COUNT_IF(year = 1)")}, None),
+        ({"tables": 2}, None),
+    ],
+)
+def test_what_does_not_go_with_grouping_sets_as_tables_is_refused(fields: dict[str, Any], argument: str | None) -> None:
+    with refused(InvalidInput, argument):
+        planned_sets(**{"max_groups": 1, **fields})
+
+
+def test_a_forged_request_with_totals_without_their_groups_is_refused() -> None:
+    request = planned_sets().request
+    request["tables"][0]["question"] = read_question(SETS, unit="person").text
+    del request["tables"][0]["margins"]
+    with refused(InvalidInput, "request"):
+        plan_from_request(request)
+
+
 def test_tables_are_read_from_texts_lists_and_mappings() -> None:
     assert read_tables('"a*b"*c, 3') == ('"a*b"*c', "3")
     assert margins_of(read_tables('"a*b"*c'), ["c", "a*b"], [2, 3]).tables == ((0, 1),)

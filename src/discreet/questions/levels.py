@@ -1,7 +1,8 @@
 """Levels: the totals that a question asks for besides its groups, read from ROLLUP, CUBE and GROUPING SETS.
 
 A level is a set of the GROUP BY columns: its counts are by these columns, summed over the others. The finest level has
-all columns, and the counts of every other level are sums of its counts.
+all columns, and the counts of every other level are sums of its counts. Where no level of GROUPING SETS has all
+columns, each is a table of its own, and the question is answered as all tables at once.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from .conditions import bare, only, piece, refusal
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
 
-#: For each level the numbers of its columns among those of GROUP BY, ascending. The finest comes first.
+#: For each level the numbers of its columns among those of GROUP BY, ascending. Those of more columns come first.
 Levels = tuple[tuple[int, ...], ...]
 
 #: Maximum number of levels; more are a mistake (CUBE of seven columns has 128).
@@ -57,18 +58,22 @@ def read_levels(group: Expression | None, position: Callable[[Expression], int])
     levels: list[frozenset[int]] = [frozenset()]
     for item in group.expressions:
         levels = _limited(one | other for one in levels for other in _sets(bare(item), position))
-    return order_levels(levels, len(frozenset().union(*levels)))
+    return order_levels(levels)
 
 
-def order_levels(levels: Iterable[Iterable[int]], columns: int) -> Levels:
-    """Return levels in their order, the finest first; none if there is only one."""
+def order_levels(levels: Iterable[Iterable[int]]) -> Levels:
+    """Return levels in their order, those of more columns first; none if there is only one."""
     unique_levels = sorted({tuple(sorted(set(level))) for level in levels}, key=lambda level: (-len(level), level))
-    if unique_levels and len(unique_levels[0]) < columns:
-        raise refusal(
-            "no level of GROUPING SETS has all columns, and people are counted there first",
-            "Add one with all of them, or ask each level as a question of its own.",
-        )
     return tuple(unique_levels) if len(unique_levels) > 1 else ()
+
+
+def are_separate_tables(levels: Levels, columns: int) -> bool:
+    """Return whether no level has all columns, so that the levels are tables and not totals of one table.
+
+    >>> are_separate_tables(((0, 1), (0, 2)), 3), are_separate_tables(((0, 1), (0,)), 2)
+    (True, False)
+    """
+    return bool(levels) and len(levels[0]) < columns
 
 
 def with_totals(columns: Sequence[str], totals: Iterable[str], find: Callable[[str], str]) -> Levels:
@@ -81,7 +86,7 @@ def with_totals(columns: Sequence[str], totals: Iterable[str], find: Callable[[s
     if not positions:
         raise InvalidInput("totals names no column.", "Name those to sum over, or all.", argument="totals")
     subsets = [set(one) for size in range(len(positions) + 1) for one in combinations(sorted(positions), size)]
-    return order_levels(_limited(frozenset(range(len(columns))) - one for one in subsets), len(columns))
+    return order_levels(_limited(frozenset(range(len(columns))) - one for one in subsets))
 
 
 def levels_text(levels: Levels, columns: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from .exclusion import most_together
 from .expressions import name_text
 from .joins.clauses import Join, JoinedTable, read_owners, table_text
 from .joins.lookups import Lookup
-from .levels import Levels, levels_text, refuse_stray_grouping
+from .levels import Levels, are_separate_tables, levels_text, refuse_stray_grouping
 from .select import (
     count_condition,
     counts_distinct,
@@ -108,6 +108,11 @@ class Question:
     def plain(self) -> Question:
         """The question by columns alone."""
         return replace(self, bands=(), headings=(), quantiles=())
+
+    @property
+    def asks_separate_tables(self) -> bool:
+        """True if GROUPING SETS has no set of all columns, so that each set is a table of its own."""
+        return are_separate_tables(self.levels, len(self.by))
 
     @cached_property
     def text(self) -> str:

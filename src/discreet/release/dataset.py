@@ -307,7 +307,10 @@ class Dataset:
         """
         given = fields.get("tables")
         listed_tables = () if given is None else read_tables(given)
-        wanted = (*((str(order or 2),) if order is not None or given is None else ()), *listed_tables)
+        wanted = (
+            *((str(2 if order is None else order),) if order is not None or given is None else ()),
+            *listed_tables,
+        )
         names = columns or columns_of_tables(listed_tables)
         return self.plan(by=names, where=where, **cast(RequestFields, {**fields, "tables": wanted}))
 

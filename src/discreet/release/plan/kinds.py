@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...errors import InvalidInput
 from ...questions.groups import Groups
 from ...questions.question import Question
 from ..protection import Protection
@@ -28,7 +29,7 @@ KINDS: tuple[type[PlainTablePlan | MarginsTablePlan], ...] = (
 
 def draft_of(request: ReleaseRequest, question: Question) -> Draft:
     """Return the draft of a question, of the kind that its request asks for."""
-    if request.tables is not None:
+    if request.tables is not None or question.asks_separate_tables:
         return MarginsDraft(request, question)
     if request.discover:
         return DiscoveredDraft(request, question)
@@ -39,5 +40,7 @@ def draft_of(request: ReleaseRequest, question: Question) -> Draft:
 
 def table_from_json(entry: Entry, question: Question, groups: Groups, protection: Protection) -> TablePlan:
     """Rebuild the table that an entry of a request describes, checking it again."""
+    if question.asks_separate_tables:
+        raise InvalidInput("GROUPING SETS of this request has no set of all columns.", argument="request")
     kind = next(kind for kind in KINDS if kind.describes(entry, question))
     return kind.from_json(entry, question, groups, protection)

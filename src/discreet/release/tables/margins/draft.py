@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import ClassVar
@@ -23,12 +23,14 @@ from ...protection import Protection
 from ..draft import CellRequest, Draft
 from ..table import TablePlan
 from .plan import GAUSSIAN, GEOMETRIC, LAWS, MarginsTablePlan, SplitBudget
-from .wanted import margins_of
+from .wanted import margins_of, table_text
 
 
 @dataclass
 class MarginsDraft(Draft):
     """All tables at once before their noise is chosen.
+
+    The request names the tables, or GROUPING SETS does, where no set has all columns.
 
     Attributes
     ----------
@@ -43,9 +45,27 @@ class MarginsDraft(Draft):
 
     counts_once: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.tables_of_sets:
+            self.question = self.base = replace(self.question, levels=())
+
+    @property
+    def tables_of_sets(self) -> tuple[str, ...]:
+        """The tables that GROUPING SETS asks for; empty if the request names the tables."""
+        if self.request.tables is not None or not self.original.asks_separate_tables:
+            return ()
+        return tuple(table_text([self.question.by[k] for k in level]) for level in self.original.levels)
+
+    def _advice(self, advice: str) -> str:
+        """Return advice, and for GROUPING SETS how to ask for totals of one table instead."""
+        return f"{advice}, or add a set of all columns to GROUPING SETS." if self.tables_of_sets else f"{advice}."
+
     def refuse_misfits(self) -> None:
         """Refuse options that do not go with tables at once."""
         request, question = self.request, self.question
+        if len(request.questions) > 1:
+            raise InvalidInput("tables at once are one question.", self._advice("Release it alone"), argument="tables")
         reasons = {
             "groups": "lists whole groups, and tables at once need values for each column",
             "zeros": "names groups that cannot exist, whose noise tables at once could not share",
@@ -59,14 +79,17 @@ class MarginsDraft(Draft):
         for name, reason in reasons.items():
             value = getattr(request, name)
             if value is not None and value != () and not (name == "split" and value == (1,)):
-                raise InvalidInput(f"{arg(name)} {reason}.", f"Leave it out with {arg('tables')}.", argument=name)
+                advice = "Leave it out" if self.tables_of_sets else f"Leave it out with {arg('tables')}"
+                raise InvalidInput(f"{arg(name)} {reason}.", self._advice(advice), argument=name)
+        if self.original.quantiles:
+            raise InvalidInput(
+                "a quantile is found in one table.", "Ask for it in a question of its own.", argument="quantile"
+            )
         if request.suppress_below is not None:
             raise InvalidInput(
                 "tables that agree would undo what is withheld.", f"Leave {arg('suppress_below')} out.",
                 argument="suppress_below",
             )  # fmt: skip
-        if len(request.questions) > 1:
-            raise InvalidInput("tables at once are one question.", "Release it alone.", argument="tables")
         if request.counts not in (None, "signed"):
             raise InvalidInput(
                 "tables that agree are combined from unbiased counts, which may be negative.",
@@ -75,7 +98,7 @@ class MarginsDraft(Draft):
             )
         if request.max_groups not in (None, 1):
             raise InvalidInput(
-                "each person has one record in tables at once.", f"Leave {arg('max_groups')} out.",
+                "each person has one record in tables at once.", self._advice(f"Leave {arg('max_groups')} out"),
                 argument="max_groups",
             )  # fmt: skip
         if isinstance(request.mechanism, Mechanism) or request.mechanism.replace("-", "_") not in LAWS:
@@ -91,7 +114,7 @@ class MarginsDraft(Draft):
         conditions = [one for one in question.aggregates if one.condition is not None]
         if len(question.aggregates) > 1 or conditions or question.levels:
             raise InvalidInput(
-                "tables at once have one count, COUNT(*), by plain columns.", "Put a condition into WHERE."
+                "tables at once have one count, COUNT(*), by plain columns.", self._advice("Put a condition into WHERE")
             )
         self._refuse_own_lookups()
 
@@ -123,7 +146,17 @@ class MarginsDraft(Draft):
     def declare(self, groups: Sequence[Groups]) -> None:
         """Take the declared values of each column."""
         self.groups = ColumnValues.together(groups)
-        self.margins = margins_of(self.request.tables or (), self.question.by, list(map(len, self.groups.values)))
+        tables = self.request.tables or self.tables_of_sets
+        self.margins = margins_of(tables, self.question.by, list(map(len, self.groups.values)))
+
+    def group_notes(self, protection: Protection) -> list[str]:
+        """Say how GROUPING SETS without a set of all columns is answered."""
+        if not self.tables_of_sets:
+            return []
+        return [
+            "no set of GROUPING SETS has all columns, so each set is a table: each "
+            f"{protection.who.one} counts with one record in all of them, and the tables agree."
+        ]
 
     @property
     def declared_cells(self) -> int:

@@ -16,7 +16,7 @@ from ...marginals.signed import Columns, Margins, subsets
 MAX_TABLES, MAX_TABLE_COLUMNS = 100_000, 12
 
 #: What a list of tables may be, for refusals.
-_FORMS = "the largest number of columns of a table, such as 2, or tables, such as sex*age,age*job=3"
+_FORMS = "the largest number of columns of a table, such as 2, or tables, such as sex*age,age*job=3; 0 is the total"
 
 #: A column of a table: in quotes, or without a separator.
 _COLUMN = r'\s*(?:"(?:[^"]|"")*"|[^*,="]+)\s*'
@@ -47,7 +47,7 @@ def _items(tables: object) -> Iterable[str]:
                 raise InvalidInput.must_be("tables", _FORMS, tables)
             weight = f"={match[2]}" if match[2] else ""
             number = match[1].strip()
-            yield number if number.isdecimal() else "*".join(map(_written, _columns(match[1]))) + weight
+            yield number if number.isdecimal() else table_text(_columns(match[1])) + weight
             place = match.end()
     elif isinstance(tables, Mapping):
         for table, weight in tables.items():
@@ -58,11 +58,20 @@ def _items(tables: object) -> Iterable[str]:
             if isinstance(table, Sequence) and not isinstance(table, str):
                 if not table or not all(isinstance(name, str) and name for name in table):
                     raise InvalidInput.must_be("tables", _FORMS, tables)
-                yield "*".join(map(_written, table))
+                yield table_text(table)
             else:
                 yield from _items(table)
     else:
         raise InvalidInput.must_be("tables", _FORMS, tables)
+
+
+def table_text(columns: Sequence[str]) -> str:
+    """Write the table of these columns as a request names it; without columns, the total.
+
+    >>> table_text(["sex", "2024"]), table_text([])
+    ('sex*"2024"', '0')
+    """
+    return "*".join(map(_written, columns)) or "0"
 
 
 def _columns(text: str) -> list[str]:
@@ -87,6 +96,8 @@ def margins_of(tables: Sequence[str], by: Sequence[str], sizes: Sequence[int]) -
 
     >>> margins_of(["1", "sex*age=3"], ["age", "sex"], [4, 2]).tables
     ((), (0,), (1,), (0, 1))
+    >>> margins_of(["0", "sex", "age"], ["age", "sex"], [4, 2]).tables
+    ((), (0,), (1,))
     """
     weights: dict[Columns, Fraction] = {}
     for text in tables:
@@ -121,8 +132,8 @@ def margins_of(tables: Sequence[str], by: Sequence[str], sizes: Sequence[int]) -
 
 def _add_order(weights: dict[Columns, Fraction], order: int, columns: int) -> None:
     """Add all tables of up to so many columns."""
-    if not 1 <= order <= min(columns, MAX_TABLE_COLUMNS):
-        raise InvalidInput.must_be("tables", f"a number of columns from 1 to {min(columns, MAX_TABLE_COLUMNS)}", order)
+    if not 0 <= order <= min(columns, MAX_TABLE_COLUMNS):
+        raise InvalidInput.must_be("tables", f"a number of columns from 0 to {min(columns, MAX_TABLE_COLUMNS)}", order)
     for size in range(order + 1):
         for one in subsets(tuple(range(columns)), size):
             weights[one] = Fraction(1)
