@@ -43,7 +43,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from ..errors import DiscreetError, InvalidInput, SourceFailed, Unsupported, arg
@@ -147,6 +147,11 @@ class Counting:
     def uses_hashed_choice(self) -> bool:
         """True if a person's one group is chosen by ``hashed_choice``, which only questions with bands do."""
         return self.unit != ROW and self.max_groups == 1 and bool(self.groups.bands)
+
+    @property
+    def counted(self) -> Counting:
+        """The same counts, made as those of people where one row of each person is all that counts."""
+        return replace(self, max_rows=None) if self.max_rows == 1 and not self.conditions else self
 
     @property
     def multiplicity(self) -> str | None:
@@ -397,7 +402,7 @@ class Source(ABC):
         try:
             with self.snapshot() as snapshot:
                 for counting in countings:
-                    snapshot.rehearse(counting)
+                    snapshot.rehearse(counting.counted)
         except DiscreetError:
             raise
         except Exception as problem:  # no row has been read, so its message may be shown
@@ -409,7 +414,7 @@ class Source(ABC):
         """Return the true counts of each counting, shape (groups, counts), all from one state of the data."""
         for counting in countings:
             self._check(counting)
-        counts = self._try_to_read(countings, lambda snapshot: [snapshot.count(counting) for counting in countings])
+        counts = self._try_to_read(countings, lambda snapshot: [snapshot.count(one.counted) for one in countings])
         if counts is None:  # raised here, where neither the engine's message nor a count is in reach
             raise self._unreadable()
         return counts
@@ -418,7 +423,7 @@ class Source(ABC):
         """Return the groups with somebody in them and their true counts, for each counting, from one state."""
         for counting in countings:
             self._check(counting)
-        occupied = self._try_to_read(countings, lambda snapshot: list(map(snapshot.occupied, countings)))
+        occupied = self._try_to_read(countings, lambda snapshot: [snapshot.occupied(one.counted) for one in countings])
         if occupied is None:
             raise self._unreadable()
         return occupied

@@ -305,7 +305,7 @@ class ReleasedTable:
 
     def part(self, columns: Sequence[str]) -> ReleasedTable:
         """Return the table by these columns, of several that were released at once."""
-        raise InvalidInput.must_be("table", "a number: this release has no tables by columns", columns)
+        raise InvalidInput.must_be("number", "that of a table: this release has no tables by columns", columns)
 
     @property
     def published_cells(self) -> int:

@@ -22,7 +22,7 @@ from ...noise.cells import takes_sigma2
 from ...protection import Protection
 from ..draft import CellRequest, Draft
 from ..table import TablePlan
-from .plan import MarginsTablePlan, SplitBudget
+from .plan import GAUSSIAN, GEOMETRIC, LAWS, MarginsTablePlan, SplitBudget
 from .wanted import margins_of
 
 
@@ -78,10 +78,7 @@ class MarginsDraft(Draft):
                 "each person has one record in tables at once.", f"Leave {arg('max_groups')} out.",
                 argument="max_groups",
             )  # fmt: skip
-        if isinstance(request.mechanism, Mechanism) or request.mechanism.replace("_", "-") not in (
-            "geometric",
-            "discrete-gaussian",
-        ):
+        if isinstance(request.mechanism, Mechanism) or request.mechanism.replace("-", "_") not in LAWS:
             raise InvalidInput(
                 "the noise of tables at once follows from their parts of epsilon.",
                 f"Give {arg('epsilon')}, and {arg('delta')} for discrete Gaussian noise.",
@@ -163,7 +160,7 @@ class MarginsDraft(Draft):
             )
         assert isinstance(self.groups, ColumnValues)
         budget = _largest_rho(epsilon, delta) if self.is_gaussian else epsilon
-        law = "discrete_gaussian" if self.is_gaussian else "geometric"
+        law = GAUSSIAN if self.is_gaussian else GEOMETRIC
         split = SplitBudget(law, budget, self.division)
         return [MarginsTablePlan.from_split(self.base, self.groups, self.margins, split, protection)]
 

@@ -48,7 +48,9 @@ if TYPE_CHECKING:
     from ..released import ReleasedTable
 
 #: The families of noise, and the parameter that a share of the budget gives.
-LAWS = ("discrete_gaussian", "geometric")
+GAUSSIAN = "discrete_gaussian"
+GEOMETRIC = "geometric"
+LAWS = (GAUSSIAN, GEOMETRIC)
 
 
 @dataclass(frozen=True)
@@ -117,12 +119,12 @@ class MarginsTablePlan(TablePlan):
         noises = {}
         for one in split.parts:
             share = split.budget * split.share(one)
-            if split.law == "discrete_gaussian":
+            if split.law == GAUSSIAN:
                 parameter = squared_sensitivity(margins, one, relation) / (2 * share)
             else:
                 parameter = share / absolute_sensitivity(margins, one, relation)
             if parameter not in made:
-                field = "sigma2" if split.law == "discrete_gaussian" else "epsilon"
+                field = "sigma2" if split.law == GAUSSIAN else "epsilon"
                 made[parameter] = cell_noise(split.law, **{field: parameter}, output="signed")  # type: ignore[arg-type]
             noises[one] = made[parameter]
         sensitivity = sum(absolute_sensitivity(margins, one, relation) for one in split.parts)
@@ -232,7 +234,7 @@ class MarginsTablePlan(TablePlan):
     @cached_property
     def gap(self) -> float:
         """How far the sum of variances is from that of the best split at most; NaN where no bound is known."""
-        if self.division.law != "discrete_gaussian":
+        if self.division.law != GAUSSIAN:
             return math.nan
         relation = RELATIONS[self.adjacency]
         return gap_of_parts(self.margins, relation, split_budget(self.margins, relation), self.division.parts)
@@ -281,7 +283,7 @@ class MarginsTablePlan(TablePlan):
         """Return the cost: the sum of epsilons, or the conversion of the sum of rhos."""
         (table,) = tables
         assert isinstance(table, MarginsTablePlan) and epsilon is not None
-        gaussian = table.division.law == "discrete_gaussian"
+        gaussian = table.division.law == GAUSSIAN
         together = composition(tables, "zcdp" if gaussian else "basic")
         needed = min(delta, claimed(together.delta(epsilon))) if gaussian else Fraction(0)
         if not together.holds(epsilon, needed):
