@@ -238,19 +238,12 @@ def test_a_request_without_a_period_says_nothing_of_it(tmp_path: Path) -> None:
     assert plan(per="Month: d").key == plan(per=Per("month", "d")).key != plan(per="week:d").key
 
 
-def test_a_row_has_no_month_and_tables_are_not_joined_by_month() -> None:
+def test_a_row_has_no_month() -> None:
     with refused(InvalidInput, argument="per"):
         dc.plan_release("SELECT COUNT(*) FROM visits", data="visits", unit="row", per="month:d", epsilon=1)
     for wrong in ("month", "decade:d", ":d", "month:", 7):
         with refused(InvalidInput, argument="per", given=wrong):
             dc.plan_release("SELECT COUNT(*) FROM visits", data="visits", unit="person", per=wrong, epsilon=1)  # type: ignore[arg-type]
-    frames = {
-        name: duckdb.sql("SELECT 'ann' AS person, DATE '2025-03-01' AS d, 1 AS site").to_arrow_table()
-        for name in ("visits", "people")
-    }
-    data = dc.Dataset(name="both", data=frames, unit="person", per="month:d", columns={"site": [1]})
-    with refused(InvalidInput, argument="per"):
-        data.plan("SELECT COUNT(*) FROM visits JOIN people ON visits.person = people.person", epsilon=1)
 
 
 def test_many_tables_at_once_are_not_made_by_month() -> None:

@@ -212,7 +212,7 @@ class Declaration(Result):
 
     def __post_init__(self) -> None:
         if self.per is not None and ROW in {self.unit, *(table.unit for table in self.tables.values())}:
-            raise refuse_period(ROW)
+            raise refuse_period()
         for name, table in self.tables.items():
             if table.per is not None and (self.per is None or table.per.granularity != self.per.granularity):
                 raise InvalidInput(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..engines.base import ROW, Source
-from ..errors import InvalidInput
+from ..errors import InvalidInput, arg
+from ..periods import Per
 from ..questions.joins.clauses import RelatedTable
 from ..questions.question import Question, find_column
 from ..sources.encodings import UTF8
@@ -40,5 +41,18 @@ def related_tables(declaration: Declaration, joined: Sequence[str], source: Sour
         unit = declaration.unit_of(name)
         spelled = find_column(unit, kinds) if kinds and unit != ROW else unit
         spelling = name if source is None else source.spelled(name)
-        related[spelling] = RelatedTable(spelling, spelled, kinds)
+        related[spelling] = RelatedTable(spelling, spelled, kinds, _period(declaration.per_of(name), name, kinds))
     return related
+
+
+def _period(per: Per | None, table: str, kinds: Mapping[str, str]) -> Per | None:
+    """Return the period of a joined table's rows, by its date column as it is spelled; refuse a table without it."""
+    if per is None or not kinds:
+        return per
+    if per.column.casefold() not in {name.casefold() for name in kinds}:
+        raise InvalidInput(
+            f"{table} has no column {per.column!r}, so its rows have no {per.granularity} to be joined by.",
+            f"Name its own date column below [tables.{table}]: {arg('per', f'{per.granularity}:COLUMN')}.",
+            argument="per",
+        )
+    return Per(per.granularity, find_column(per.column, kinds))

@@ -19,7 +19,8 @@ counts that have a condition.
 
 - *Periods* (:attr:`Counting.per`): the unit is a period of a person, such as a month. Its text is the name of the
   row's period, a colon and the person as text (``2025-03:ann``), which no other pair has, since all names of a
-  granularity have one length. A row without a period (``periods``) vanishes as one without a person does.
+  granularity have one length. A row without a period (``periods``) vanishes as one without a person does. Joined
+  tables have a date column each, and their rows meet where these texts are the same.
 
 - *Events* (:attr:`Counting.max_rows`): no row is chosen. In each of the k groups, every count has all rows of the
   person that meet its own condition, but at most ``max_rows`` of them. Each count is cut off apart from the others.
@@ -50,6 +51,7 @@ from ..exact.arrays import Array, IntArray
 from ..periods import DATED_KINDS, Per
 from ..questions.conditions import Condition
 from ..questions.groups import Groups
+from ..questions.joins.clauses import periods_of_tables, refuse_other_periods
 from ..questions.question import Question
 from ..sources.encodings import UTF8
 from ..unit import ROW as ROW
@@ -65,17 +67,11 @@ JOINED_KINDS = frozenset({"integer", "text", "date", "uuid"})
 HASH_DIGITS = 15
 
 
-def refuse_period(unit: str) -> InvalidInput:
-    """Return the error for a period in a unit that has none."""
-    if unit == ROW:
-        return InvalidInput(
-            f"{arg('unit', ROW)} protects each row by itself, so a period adds nothing to it.",
-            f"Leave {arg('per')} out, or name the person's column with {arg('unit', 'COLUMN')}.",
-            argument="per",
-        )
+def refuse_period() -> InvalidInput:
+    """Return the error for a period of a unit that is a row."""
     return InvalidInput(
-        "tables are not joined by person and period.",
-        "Join them beforehand, into one table with the date of each row.",
+        f"{arg('unit', ROW)} protects each row by itself, so a period adds nothing to it.",
+        f"Leave {arg('per')} out, or name the person's column with {arg('unit', 'COLUMN')}.",
         argument="per",
     )
 
@@ -120,8 +116,9 @@ class Counting:
             )
         if self.max_groups < 1:
             raise InvalidInput.must_be("max_groups", "at least 1", self.max_groups)
-        if self.per is not None and (self.unit == ROW or self.question.tables):
-            raise refuse_period(self.unit)
+        if self.per is not None and self.unit == ROW:
+            raise refuse_period()
+        refuse_other_periods(self.question, self.per)
         if self.max_rows is not None and (self.unit == ROW or self.max_rows < 1):
             raise InvalidInput.must_be("max_rows", "at least 1, with a unit that is a column", self.max_rows)
         most = MAX_COMBINATIONS // self.groups.size
@@ -140,6 +137,11 @@ class Counting:
     def units(self) -> dict[str, str]:
         """Its tables, and the column of each that names people."""
         return {self.question.table: self.unit, **{one.join.table: one.join.key for one in self.question.tables}}
+
+    @property
+    def periods(self) -> dict[str, Per]:
+        """Its tables, and the period of each by its own date column; empty if the unit is the whole person."""
+        return periods_of_tables(self.question, self.per)
 
     @property
     def uses_hashed_choice(self) -> bool:
@@ -163,8 +165,8 @@ class Counting:
 
     def unit_columns(self, table: str) -> set[str]:
         """Return the stored columns of a table that say which unit a row belongs to."""
-        period = set() if self.per is None else {self.per.column}
-        return ({self.units[table]} - {ROW}) | period
+        dates = {per.column for name, per in self.periods.items() if name == table}
+        return ({self.units[table]} - {ROW}) | dates
 
 
 @dataclass(frozen=True)
@@ -452,8 +454,8 @@ class Source(ABC):
             self.check_join(counting.units)
         for table, unit in counting.units.items():
             self._check_table(table, unit, sorted(question.stored_of(table) | counting.unit_columns(table)))
-        if counting.per is not None:
-            self.check_period(question.table, counting.per.column)
+        for table, per in counting.periods.items():
+            self.check_period(table, per.column)
 
     def _check_table(self, table: str, unit: str, columns: Sequence[str]) -> None:
         if self.view(table) is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..errors import InvalidInput, arg
 from ..ledger.bindings import bind_unit_name, bind_value, bound_value, refuse_other_unit_name
 from ..ledger.ledger import Ledger, RecordedAnswer
+from ..periods import Per
+from ..questions.joins.clauses import periods_of_tables
 from .plan.plan import Plan
 
 
@@ -20,8 +22,8 @@ def bind_account(plan: Plan, book: Ledger) -> None:
     """Keep the name of the unit and the date column of each table, if this release is the first to give them."""
     bind_unit_name(book, plan.protection.unit_name)
     if (per := plan.protection.per) is not None:
-        for table in _tables(plan):
-            bind_value(book, _dates_of(book, table), per.column, f"rows of {table} are dated by {per.column}")
+        for table, column in _date_columns(plan, per):
+            bind_value(book, _dates_of(book, table), column, f"rows of {table} are dated by {column}")
         _refuse_other_dates(plan, book)
 
 
@@ -43,18 +45,20 @@ def _refuse_other_dates(plan: Plan, book: Ledger) -> None:
     """Refuse another date column than that of the first release: its periods would be others by the same names."""
     if (per := plan.protection.per) is None:
         return
-    for table in _tables(plan):
+    for table, asked in _date_columns(plan, per):
         column = bound_value(book, _dates_of(book, table))
-        if column is not None and column != per.column:
+        if column is not None and column != asked:
             raise InvalidInput(
-                f"{book.name} has the periods of {table} by {column}, and this request by {per.column}.",
+                f"{book.name} has the periods of {table} by {column}, and this request by {asked}.",
                 f"Date the rows by the same column: {arg('per', f'{per.granularity}:{column}')}.",
                 argument="per",
             )
 
 
-def _tables(plan: Plan) -> list[str]:
-    return sorted({table.question.table for table in plan.tables})
+def _date_columns(plan: Plan, per: Per) -> list[tuple[str, str]]:
+    """Return all tables of a plan, joined ones too, each with the column that dates its rows."""
+    tables = [periods_of_tables(table.question, per).items() for table in plan.tables]
+    return sorted({(name, one.column) for items in tables for name, one in items})
 
 
 def _dates_of(book: Ledger, table: str) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ class Protection:
                 "the neighbour relation", f"one of {', '.join(RELATIONS)}", self.relation, argument="relation"
             )
         if self.per is not None and self.unit == ROW:
-            raise refuse_period(ROW)
+            raise refuse_period()
         object.__setattr__(self, "max_groups", positive_integer(self.max_groups, "max_groups"))
         if self.unit == ROW and self.max_groups != 1:
             raise InvalidInput(

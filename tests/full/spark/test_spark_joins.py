@@ -21,6 +21,7 @@ from discreet.questions.groups import groups_from
 from discreet.questions.joins.clauses import RelatedTable
 from discreet.questions.question import read_question
 from discreet.questions.resolve.bind import bind_joins
+from support import joined_months
 from support.joins import ON_SPARK, JoiningEngine, differences, violations_of_seed
 from support.refusals import refused
 from support.spark_session import IN_ONE_PROCESS, address, session
@@ -84,6 +85,18 @@ def test_events_of_a_person_in_two_tables_count_for_themselves_alone_on_spark(
     engine: JoiningEngine, batch: int
 ) -> None:
     assert violations_of_seed(engine, 9500 + batch, 5, events=True) == []
+
+
+@every_storage
+def test_rows_of_the_same_person_and_month_are_joined_on_spark(engine: JoiningEngine, tmp_path: Path) -> None:
+    assert joined_months.differences(engine, 1, tmp_path) == []
+
+
+def test_one_month_of_one_person_in_two_tables_counts_for_itself_on_spark(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("whole", "rest", "alone")]
+    for folder in folders:
+        folder.mkdir()
+    assert joined_months.violations(ON_SPARK[0], 2, folders) == []
 
 
 def moves_others(folder: Path) -> bool:

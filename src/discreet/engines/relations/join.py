@@ -3,6 +3,8 @@
 **The rule.** A question of joined tables counts the rows of their join on the columns that name people, as if it was
 one table. A joined row belongs to one person, because units are equal only where their texts are, byte for byte. So two
 data sets that differ in one person differ in the joined rows of that person, and people are bounded as always.
+With periods the unit of each table is the pair of a person and the period of the row, by the table's own date
+column: the one text that names the pair is compared, so a row meets the rows of the same month only.
 
 **Before it is joined, each table is reduced** to the distinct combinations of what the question needs to know of a row:
 the person, the number of the row's group among the values that are declared for the table's own columns, and which
@@ -24,6 +26,7 @@ from math import prod
 import numpy as np
 
 from ...errors import InvalidInput
+from ...periods import Per
 from ...questions.conditions import Condition
 from ...questions.domains import has_rest
 from ...questions.expressions import AndOr, Compare, Literal, Member, Missing, SqlTerm, Test, join_tests
@@ -32,7 +35,7 @@ from ...questions.joins.clauses import Join
 from ...questions.question import Aggregate, Question
 from ..base import ROW, Counting
 from ..dialect import Dialect
-from ..grouping import Declared, conditions_sql, group_keys, where_sql
+from ..grouping import Declared, conditions_sql, group_keys, unit_sql, where_sql
 from .lookup import looked_up
 
 #: A function from what is read of one table to the same by the columns as they are read, a FROM item and its kinds.
@@ -77,6 +80,8 @@ class _TablePart:
     ----------
     join
         Its join; None for the counted table.
+    per
+        The period of its rows, by its own date column; None if the unit is the whole person.
     places
         The positions of its columns among those that the question groups by.
     where
@@ -88,6 +93,7 @@ class _TablePart:
     table: str
     unit: str
     join: Join | None
+    per: Per | None
     places: list[int] = field(default_factory=list)
     where: list[Test] = field(default_factory=list)
     tests: dict[str, Test] = field(default_factory=dict)
@@ -104,9 +110,9 @@ class _Split:
         question = counting.question
         self.counting = counting
         self.owners = question.owners_of_columns
-        self.parts = {question.table: _TablePart(question.table, counting.unit, None)}
+        self.parts = {question.table: _TablePart(question.table, counting.unit, None, counting.per)}
         for one in question.tables:
-            self.parts[one.join.table] = _TablePart(one.join.table, one.join.key, one.join)
+            self.parts[one.join.table] = _TablePart(one.join.table, one.join.key, one.join, one.per)
         self._names: dict[tuple[str, Test], str] = {}
         for place, column in enumerate(question.by):
             self.parts[self.owners[column]].places.append(place)
@@ -156,7 +162,9 @@ class _Split:
         part_question = Question(part.table, where, by, aggregates, "." in part.table, lookups=lookups)
         if part.outer:
             _refuse_on_outer(part_question, part)
-        return PartCounting(part_question, _groups_of(groups, part.places), part.unit, 1, self.counting.key)
+        return PartCounting(
+            part_question, _groups_of(groups, part.places), part.unit, 1, self.counting.key, per=part.per
+        )
 
 
 def _groups_of(groups: Groups, places: Sequence[int]) -> Groups:
@@ -322,15 +330,14 @@ def _coded(
     read, rows, kinds = rows_of(counting)
     rows, kinds = looked_up(read, rows, kinds, dialect, declared_here)
     keys = group_keys(read, kinds, dialect, declared_here)
-    kind = kinds[read.unit]
-    unit = dialect.quoted(read.unit) if kind == "integer" else dialect.reading(read.unit, "VARCHAR", kind)
+    unit = unit_sql(read, kinds, dialect)
     conditions = [
         f"({sql}) AS {name}" for sql, name in zip(conditions_sql(read, kinds, dialect), part.tests, strict=True)
     ]
-    tests = [f"{dialect.quoted(read.unit)} IS NOT NULL"]
+    tests = list(unit.tests)
     if read.question.where is not None:
         tests.append(dialect.condition(read.question.where, kinds))
-    inner = f"SELECT {', '.join([*keys.reads, *conditions, f'{unit} AS u'])} FROM {rows}{where_sql(tests, dialect)}"
+    inner = f"SELECT {', '.join([*keys.reads, *conditions, f'{unit.sql} AS u'])} FROM {rows}{where_sql(tests, dialect)}"
     group, joins, outside = keys.number, keys.joins, where_sql(keys.tests, dialect)
     if part.outer:  # a row outside the declared groups is still a row of the person
         joins = [join if join.startswith("LEFT ") else f"LEFT {join}" for join in joins]
@@ -343,9 +350,7 @@ def _coded(
     elif distinct:
         by = f" GROUP BY {', '.join(map(str, range(1, len(columns) + 1)))}"
         columns.append(f"CAST(least(count(*), {most}) AS INTEGER) AS m")
-    return f"SELECT {once}{', '.join(columns)} FROM ({inner}) AS read {' '.join(joins)}{outside}{by}", (
-        "integer" if kind == "integer" else "text"
-    )
+    return f"SELECT {once}{', '.join(columns)} FROM ({inner}) AS read {' '.join(joins)}{outside}{by}", unit.kind
 
 
 def _joined_columns(part: _TablePart, counting: PartCounting, number: int) -> list[str]:

@@ -10,12 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...errors import InvalidInput
+from ...periods import Per
 from ...report import Json
 from ..conditions import bare, only, piece, refusal
 from ..expressions import name_text
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
+
+    from ..question import Question
 
 #: Maximum number of joins in a question.
 MAX_JOINS = 20
@@ -69,11 +73,14 @@ class RelatedTable:
         Its column that names people, as the table spells it.
     kinds
         Its columns, and the kind of each.
+    per
+        The period of its rows, by its own date column; None if the unit is the whole person.
     """
 
     name: str
     unit: str
     kinds: Mapping[str, str]
+    per: Per | None = None
 
 
 @dataclass(frozen=True)
@@ -86,14 +93,48 @@ class JoinedTable:
         The join.
     columns
         The columns of the table that the question uses.
+    per
+        The period of its rows, by its own date column: rows meet in equal periods only. None without periods.
     """
 
     join: Join
     columns: tuple[str, ...]
+    per: Per | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Return what a request states about the table: its unit, and its columns in use."""
-        return {"unit": self.join.key, "columns": list(self.columns)}
+        """Return what a request states about the table: its unit, its columns in use, and its period if it has one."""
+        period: dict[str, Json] = {} if self.per is None else {"per": self.per.text}
+        return {"unit": self.join.key, "columns": list(self.columns), **period}
+
+
+def periods_of_tables(question: Question, per: Per | None) -> dict[str, Per]:
+    """Return the tables of a question, and the period of each by its own date column; empty without periods."""
+    if per is None:
+        return {}
+    return {question.table: per, **{one.join.table: one.per for one in question.tables if one.per is not None}}
+
+
+def dates_in_words(question: Question, per: Per) -> str:
+    """Return the columns that name the unit of each table: a person, and a period of the row's own date."""
+    columns = [
+        f"{one.join.table}.{one.join.key} in the {per.granularity} of {one.join.table}.{one.per.column}"
+        for one in question.tables
+        if one.per is not None
+    ]
+    first = f"{question.tables[0].join.column} in the {per.granularity} of {question.table}.{per.column}"
+    return " = ".join([f"{question.table}.{first}", *columns])
+
+
+def refuse_other_periods(question: Question, per: Per | None) -> None:
+    """Refuse joined tables whose rows have other periods than those of the counted table, or none."""
+    granularity = None if per is None else per.granularity
+    for one in question.tables:
+        if (None if one.per is None else one.per.granularity) != granularity:
+            raise InvalidInput(
+                f"the rows of {one.join.table} and of {question.table} have different periods.",
+                "Declare one granularity for all tables, and the date column of each.",
+                argument="per",
+            )
 
 
 def table_text(table: str, qualified: bool) -> str:

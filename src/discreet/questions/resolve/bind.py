@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ...errors import InvalidInput
+from ...periods import Per
 from ...unit import ROW
 from ..conditions import refusal
-from ..joins.clauses import Join, JoinedTable, RelatedTable
+from ..joins.clauses import Join, JoinedTable, RelatedTable, refuse_other_periods
 from ..joins.lookups import Lookup, PublicTable
 from ..question import Question, find_column
 
@@ -78,7 +79,10 @@ class _Binding:
             lookups.append(
                 Lookup.of_file(replace(join, column=column), self.public[join.table], columns, kinds.get(column))
             )
-        tables = [JoinedTable(join, tuple(sorted(set(self.used.get(name, ()))))) for name, join in self.tables.items()]
+        tables = [
+            JoinedTable(join, tuple(sorted(set(self.used.get(name, ())))), self.related[name].per)
+            for name, join in self.tables.items()
+        ]
         renamed = self.question.renamed(lambda name: spelled.get(name, name))
         return replace(renamed, joins=(), lookups=(*renamed.lookups, *lookups), tables=tuple(tables))
 
@@ -213,7 +217,7 @@ def _alike(name: str, names: Mapping[str, object]) -> str | None:
 
 
 def with_bound_joins(
-    question: Question, lookups: Mapping[str, object], tables: Mapping[str, object], unit: str
+    question: Question, lookups: Mapping[str, object], tables: Mapping[str, object], unit: str, per: Per | None
 ) -> Question:
     """Return the same question with the look-ups and tables that a request states, by the names of its joins."""
     joins = {join.table: join for join in question.joins}
@@ -224,14 +228,17 @@ def with_bound_joins(
     for name in (join.table for join in question.joins if join.table in tables):
         join, entry = joins[name], tables[name]
         misfit = InvalidInput(f"the join with {name!r} in this request is not one of people.", argument="request")
-        if not isinstance(entry, Mapping) or set(entry) != {"unit", "columns"} or unit == ROW:
+        if not isinstance(entry, Mapping) or set(entry) - {"per"} != {"unit", "columns"} or unit == ROW:
             raise misfit
         columns = entry["columns"]
         if (join.other, join.column, join.key) != (question.table, unit, entry["unit"]):
             raise misfit
         if not isinstance(columns, list) or set(map(type, columns)) - {str} or columns != sorted(set(columns)):
             raise misfit
-        joined.append(JoinedTable(join, tuple(columns)))
+        dated = Per.read(entry["per"]) if "per" in entry else None
+        if dated is not None and dated.text != entry["per"]:
+            raise misfit
+        joined.append(JoinedTable(join, tuple(columns), dated))
     if any(joins[name].other not in people for name in lookups):
         raise InvalidInput("a look-up of this request is of another look-up.", argument="request")
     bound = replace(
@@ -243,6 +250,7 @@ def with_bound_joins(
         ),
         tables=tuple(joined),
     )
+    refuse_other_periods(bound, per)
     names = [column.name for lookup in bound.lookups for column in lookup.columns]
     names += [column for table in bound.tables for column in table.columns]
     used = bound.columns | {one.column for one in bound.lookups if one.join is None}

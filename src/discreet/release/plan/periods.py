@@ -33,8 +33,8 @@ def periods_of(question: Question, per: Per) -> tuple[str, ...] | None:
     >>> periods_of(question, Per("month", "d")), periods_of(question, Per("month", "other"))
     (('2025-01', '2025-02'), None)
     """
-    if question.where is None:
-        return None
+    if question.where is None or per.column in {*question.joined_columns, *question.looked_up}:
+        return None  # a column of another table, by the same name, is no limit
     days = _days(question.where, per)
     if days is not None:
         names = tuple(sorted({per.period_of(day) for day in days}))

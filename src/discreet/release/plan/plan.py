@@ -325,7 +325,9 @@ def _plan_from_request(request: Request) -> Plan:
             raise InvalidInput(
                 "a question of this request is not written in its normal form; it was changed.", argument="request"
             )
-        question = with_bound_joins(question, entry.get("lookups", {}), entry.get("joined", {}), protection.unit)
+        question = with_bound_joins(
+            question, entry.get("lookups", {}), entry.get("joined", {}), protection.unit, protection.per
+        )
         refuse_looked_up_unit(question, protection.unit)
         groups = Groups.from_json(entry["groups"])
         tables.append(table_from_json(entry, question, groups, protection))

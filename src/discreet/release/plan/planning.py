@@ -296,6 +296,10 @@ def _check_joins(question: Question, unit: str, source: Source) -> None:
         for name in sorted(question.stored_of(table)):
             source.check_column(table, name)
         source.check_unit(table, column)
+    for one in question.tables:
+        if one.per is not None:
+            source.check_column(one.join.table, one.per.column)
+            source.check_period(one.join.table, one.per.column)
 
 
 def _base(question: Question, unit: str, per: Per | None, source: Source) -> tuple[Question, str, Per | None]:

@@ -13,6 +13,7 @@ from ...ledger.budget import Cost, exact_text, short
 from ...periods import Per
 from ...privacy.certificate import Certificate
 from ...privacy.relations import RELATIONS
+from ...questions.joins.clauses import dates_in_words
 from ...report import Fact, Prose, Report, Section, Terms, TextTable
 from ...unit import Unit
 from ...wording import listed, noun, percent, plural
@@ -63,6 +64,11 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         share = "" if len(plan.tables) == 1 else f" ({float(table.share):.3g} of epsilon)"
         lines += [
             ("question", table.question.text),
+            *(
+                [("joined on", dates_in_words(table.question, per))]
+                if per is not None and table.question.tables
+                else []
+            ),
             *(("look-up", lookup_in_words(one)) for one in table.question.lookups if one.join is not None),
             ("cells", f"{table.shape_text}{share}"),
             *table.noise_lines,

@@ -24,6 +24,7 @@ from ...ledger.budget import Cost
 from ...mechanism import Mechanism
 from ...optimise.families import FAMILIES
 from ...questions.groups import Groups
+from ...questions.joins.clauses import dates_in_words
 from ...questions.orders import canonical, places_in
 from ...questions.question import Question
 from ...report import Fact, Json, plain
@@ -279,9 +280,10 @@ class TablePlan(ABC):
         sentences = []
         if self.question.tables:
             names = [self.question.table, *(one.join.table for one in self.question.tables)]
+            dates = "" if protection.per is None else f" ({dates_in_words(self.question, protection.per)})"
             sentences.append(
-                f"{listed(names, 'and')} are joined on the columns that name {protection.who.several}; the guarantee "
-                f"covers all rows of {protection.who.a} in all of them."
+                f"{listed(names, 'and')} are joined on the columns that name {protection.who.several}{dates}; the "
+                f"guarantee covers all rows of {protection.who.a} in all of them."
             )
             if protection.max_rows is not None:
                 sentences.append(
