@@ -304,7 +304,7 @@ def test_a_declared_period_is_stated_and_not_asked(folder: Path, dated: QuietPag
     )
     declared = QuietPages(PageSettings(("127.0.0.1:1",), (), (), "out", datasets=("months.toml",)))
     form = declared.look("/release/new?data=months.toml&table=months")
-    assert "one month of one patient" in form and 'name="per' not in form
+    assert "month of one patient" in form and 'name="per' not in form
 
 
 # ------------------------------------------------------------------------------------------------ refusals

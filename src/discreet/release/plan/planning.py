@@ -130,6 +130,8 @@ def plan_request(
     notes = _notes(request, drafts, protection, source)
     refuse_too_many_cells(drafts)
     sizes = declared_sizes(request.sizes, drafts)
+    for draft in drafts:
+        draft.name_groups()
     for draft, share in zip(drafts, request.shares, strict=True):
         draft.share = share
     for draft in drafts:

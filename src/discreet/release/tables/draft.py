@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -137,6 +137,17 @@ class Draft:
     def declare(self, groups: Sequence[Groups]) -> None:
         """Take the declared groups of each of the declarations."""
         (self.groups,) = groups
+
+    def name_groups(self) -> None:
+        """Call declared groups by the columns of the table behind a view, of which the request states its question."""
+        names = {typed.casefold(): stored for typed, stored in zip(self.question.by, self.base.by, strict=True)}
+        bands = self.groups.bands or (None,) * len(self.groups.columns)
+        columns = [
+            name if cuts is not None else names.get(name.casefold(), name)
+            for name, cuts in zip(self.groups.columns, bands, strict=True)
+        ]
+        if self.question.by != self.base.by:
+            self.groups = replace(self.groups, columns=tuple(columns))
 
     def refuse_domain(self) -> None:
         """Refuse a domain that does not go with this kind of table."""
