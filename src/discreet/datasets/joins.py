@@ -9,6 +9,7 @@ from ..errors import InvalidInput, arg
 from ..periods import Per
 from ..questions.joins.clauses import RelatedTable
 from ..questions.question import Question, find_column
+from ..questions.resolve.joined_views import read_joined_view
 from ..sources.encodings import UTF8
 from .declaration import Declaration
 
@@ -31,6 +32,35 @@ def joined_tables(
                 f"{table} and {name} are in different encodings.", "Save both in UTF-8.", argument="encoding"
             )
     return joined
+
+
+def tables_behind(declaration: Declaration, table: str, source: Source | None, other_data: str | None) -> list[str]:
+    """Return the declared tables that a view joins; none if it joins none."""
+    definition = None if source is None or not source.expands_joined_views else source.view(table)
+    view = None if definition is None else read_joined_view(definition)
+    if source is None or view is None:
+        return []
+    if other_data is not None:
+        raise InvalidInput(
+            f"other data takes the place of one table, and the view {table} joins several.",
+            "Declare the view and its tables in a dataset file of their own.",
+            argument="data",
+        )
+    names = []
+    for behind in view.tables:
+        name = declaration.find_table(behind)
+        if name is None:
+            raise InvalidInput(
+                f"the view {table} joins {behind!r}, which is not declared.",
+                f"Declare it in the dataset file: [tables.{behind}] with data and unit.",
+            )
+        if declaration.data_of(name) != declaration.data_of(table) or source.spelled(name) != source.spelled(behind):
+            raise InvalidInput(
+                f"the view {table} joins {behind!r} of its own database, and the declared {name!r} is another table.",
+                "Declare the table that the view joins, with the data of the view.",
+            )
+        names.append(name)
+    return names
 
 
 def related_tables(declaration: Declaration, joined: Sequence[str], source: Source | None) -> dict[str, RelatedTable]:

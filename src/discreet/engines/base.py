@@ -300,6 +300,9 @@ class Source(ABC):
     #: True if questions may join several of its tables.
     joins_tables = False
 
+    #: True if the definition of a view can be read as the join that it is.
+    expands_joined_views = False
+
     @property
     def encoding(self) -> str:
         """The encoding of a CSV file; UTF-8 for all other data."""

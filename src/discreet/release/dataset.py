@@ -13,7 +13,7 @@ from ..addresses import read_address
 from ..datasets.columns import DeclaredColumn
 from ..datasets.create import refuse_other_terms
 from ..datasets.declaration import FIXED, Declaration, DeclaredTable, read_lookups
-from ..datasets.joins import joined_tables, related_tables
+from ..datasets.joins import joined_tables, related_tables, tables_behind
 from ..datasets.lookups import PublicTables
 from ..datasets.publication import Publication
 from ..engines.sources import Data, Source, open_source, open_tables, open_tables_in_memory
@@ -256,9 +256,10 @@ class Dataset:
         request_fields["edition"] = edition
         request = read_request(texts, **cast(RequestFields, request_fields))
         public = PublicTables(declaration, self._data)
+        behind = tables_behind(declaration, table, source, self._data)
         plan = plan_request(
             request, cast(Data, data if source is None else source), parsed, self._declaring, public,
-            related_tables(declaration, joined, source),
+            related_tables(declaration, [*joined, *behind], source),
         )  # fmt: skip
         encoding = self._encoding(table, data)
         asked = {
@@ -271,7 +272,7 @@ class Dataset:
         if self._edition:
             overrides = (f"data: {data}" if isinstance(data, str) else "data in memory", *overrides)
         place = data if isinstance(data, str) else None
-        places = {} if place is None else {name: declaration.data_of(name) for name in joined}
+        places = {} if place is None else {name: declaration.data_of(name) for name in (*joined, *behind)}
         return BoundPlan(plan, self, table, source, place, overrides, encoding, named_edition, places)
 
     def plan_tables(

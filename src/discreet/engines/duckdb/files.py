@@ -37,6 +37,7 @@ class CountedFiles(Source):
     """Files as :func:`discreet.sources.files.open_files` opens them."""
 
     joins_tables = True
+    expands_joined_views = True
 
     def __init__(self, files: Files, dataset: str | None = None) -> None:
         self._files = files

@@ -34,6 +34,7 @@ class CountedDatabase(Source):
     """
 
     joins_tables = True
+    expands_joined_views = True
 
     def __init__(self, address: Address, parameters: Mapping[str, Any]) -> None:
         self._address = address

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ..conditions import Condition, column_name, only, piece, refusal
+from ..joins.clauses import read_table_name
 from ..question import Question, find_column
-from ..select import judge_clauses, not_a_question, only_statement, table_of, too_deep, where_of
+from ..select import judge_clauses, not_a_question, only_statement, too_deep, where_of
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,26 @@ def read_view(view_sql: str) -> TableView:
 
 
 def _read_view(view_sql: str) -> TableView:
+    node, headings = select_of_view(view_sql)
+    source, joins = from_of_view(node)
+    if joins:
+        raise refusal(
+            "the view joins several tables",
+            "Ask the question of its tables, or declare them and the view in a dataset file: what is joined on the "
+            "columns that name people is accepted.",
+        )
+    table = read_table_name(source)
+    tables = frozenset({table.alias.lower()})
+    where = where_of(node, tables)
+    if len(node.expressions) == 1 and type(node.expressions[0]).__name__ == "Star" and headings is None:
+        only(node.expressions[0])
+        return TableView(table.name, where, None, table.qualified)
+    names = tuple((name, column_name(item, tables)) for name, item in columns_of_view(node, headings, tables))
+    return TableView(table.name, where, names, table.qualified)
+
+
+def select_of_view(view_sql: str) -> tuple[Expression, list[str] | None]:
+    """Return the judged SELECT of a view, and the names of its columns that precede it, if it has some."""
     node = only_statement(view_sql, "a view")
     headings: list[str] | None = None
     if type(node).__name__ == "Create":
@@ -57,16 +82,37 @@ def _read_view(view_sql: str) -> TableView:
     judge_clauses(node)
     if node.args.get("group") is not None:
         raise refusal("the view is grouped: its rows are no longer people's rows", "Ask the question of its table.")
-    table = table_of(node)
-    if node.args.get("joins"):
-        raise refusal("the view joins several tables", "Ask the question of its tables.")
-    tables = frozenset({table.alias.lower()})
-    where = where_of(node, tables)
-    if len(node.expressions) == 1 and type(node.expressions[0]).__name__ == "Star" and headings is None:
-        only(node.expressions[0])
-        return TableView(table.name, where, None, table.qualified)
-    names: list[tuple[str, str]] = []
-    for place, item in enumerate(node.expressions):
+    return node, headings
+
+
+def from_of_view(select: Expression) -> tuple[Expression, list[Expression]]:
+    """Return the first table of FROM and the joins with it, in order.
+
+    Engines print ``FROM ((a JOIN b ON ...) JOIN c ON ...)``, which is ``a JOIN b ON ... JOIN c ON ...``.
+    """
+    joins = list(select.args.get("joins") or ())
+    source = select.args.get("from_")
+    if source is None:
+        raise refusal("the view names no table", "Ask the question of a table.")
+    only(source, "this")
+    source = source.this
+    while type(source).__name__ == "Subquery" and type(source.this).__name__ in ("Subquery", "Table"):
+        only(source, "this", "joins")
+        joins = [*(source.args.get("joins") or ()), *joins]
+        source = source.this
+    if type(source).__name__ == "Table" and source.args.get("joins"):
+        joins = [*source.args["joins"], *joins]
+        source = source.copy()  # trees are shared, and only read
+        source.set("joins", None)
+    return source, joins
+
+
+def columns_of_view(
+    select: Expression, headings: list[str] | None, tables: frozenset[str]
+) -> list[tuple[str, Expression]]:
+    """Return the columns that a view selects, each with its name; ``tables`` may qualify them."""
+    columns: list[tuple[str, Expression]] = []
+    for place, item in enumerate(select.expressions):
         alias = None
         if type(item).__name__ == "Alias":
             only(item, "this", "alias")
@@ -74,13 +120,13 @@ def _read_view(view_sql: str) -> TableView:
         if type(item).__name__ != "Column" or type(item.this).__name__ == "Star":
             raise refusal(
                 f"the view computes or mixes in {piece(item)}",
-                "A view may list columns (renamed), or be SELECT * alone.",
+                "A view may list columns (renamed), or be SELECT * of one table alone.",
             )
         column = column_name(item, tables)
-        names.append((headings[place] if headings is not None and place < len(headings) else alias or column, column))
-    if len({name.casefold() for name, _ in names}) < len(names):
+        columns.append((headings[place] if headings is not None and place < len(headings) else alias or column, item))
+    if len({name.casefold() for name, _ in columns}) < len(columns):
         raise refusal("the view has two columns of one name", "Give each its own name.")
-    return TableView(table.name, where, tuple(names), table.qualified)
+    return columns
 
 
 def expand_view(question: Question, view_sql: str) -> Question:

@@ -10,7 +10,7 @@ from typing import Unpack
 
 from ...addresses import Address, read_address
 from ...datasets.publication import Publication
-from ...engines.base import ROW
+from ...engines.base import ROW, refuse_period
 from ...engines.relations.join import refuse_unclear
 from ...engines.sources import Data, Source, open_source
 from ...errors import InvalidInput, InWords, arg
@@ -22,6 +22,7 @@ from ...questions.joins.lookups import PublicTable
 from ...questions.question import Question, find_column, read_question
 from ...questions.readings import reading_notes
 from ...questions.resolve.bind import refuse_looked_up_unit
+from ...questions.resolve.joined_views import expand_joined_view, read_joined_view
 from ...questions.resolve.views import expand_view, read_view
 from ...unit import Unit
 from ..protection import Protection
@@ -117,7 +118,7 @@ def plan_request(
     _refuse_stray_split(request, drafts)
     for draft in drafts:
         draft.refuse_misfits()
-    unit, per = _expand(drafts, request.unit, request.per, source)
+    unit, per = _expand(drafts, request.unit, request.per, source, related or {})
     for draft in drafts:
         refuse_looked_up_unit(draft.base, unit)
     for draft in drafts:
@@ -257,7 +258,9 @@ def refuse_unnamed_selection(data: object, edition: str) -> None:
         )
 
 
-def _expand(drafts: Sequence[Draft], unit: str, per: Per | None, source: Source | None) -> tuple[str, Per | None]:
+def _expand(
+    drafts: Sequence[Draft], unit: str, per: Per | None, source: Source | None, related: Mapping[str, RelatedTable]
+) -> tuple[str, Per | None]:
     """Replace views by the tables they read, and return the unit's column and its period there.
 
     A ledger binds the column of the table, because a view can give the name of the unit to another column.
@@ -266,7 +269,7 @@ def _expand(drafts: Sequence[Draft], unit: str, per: Per | None, source: Source 
         return unit, per
     columns, periods = [], []
     for draft in drafts:
-        draft.base, column, period = _base(draft.question, unit, per, source)
+        draft.base, column, period = _base(draft.question, unit, per, source, related)
         columns.append(column)
         periods.append(period)
     units = sorted(set(columns))
@@ -304,7 +307,9 @@ def _check_joins(question: Question, unit: str, source: Source) -> None:
             source.check_period(one.join.table, one.per.column)
 
 
-def _base(question: Question, unit: str, per: Per | None, source: Source) -> tuple[Question, str, Per | None]:
+def _base(
+    question: Question, unit: str, per: Per | None, source: Source, related: Mapping[str, RelatedTable]
+) -> tuple[Question, str, Per | None]:
     """Return the question to the table behind a view, the unit's column there, and its period."""
     column = unit if unit == ROW else find_column(unit, source.table(question.table))
     if per is not None:
@@ -322,6 +327,12 @@ def _base(question: Question, unit: str, per: Per | None, source: Source) -> tup
                 source.check_column(question.table, per.column)
                 source.check_period(question.table, per.column)
             return question, column, per
+        joined = read_joined_view(definition) if source.expands_joined_views and related else None
+        if joined is not None:
+            if per is not None:
+                raise refuse_period(unit)
+            question, column = expand_joined_view(question, joined, column, related)
+            continue
         view = read_view(definition)
         columns = source.table(view.table)
         column = column if column == ROW else find_column(view.column(column), columns)
