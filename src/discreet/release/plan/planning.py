@@ -10,7 +10,7 @@ from typing import Unpack
 
 from ...addresses import Address, read_address
 from ...datasets.publication import Publication
-from ...engines.base import ROW, refuse_period
+from ...engines.base import ROW
 from ...engines.relations.join import refuse_unclear
 from ...engines.sources import Data, Source, open_source
 from ...errors import InvalidInput, InWords, arg
@@ -330,7 +330,11 @@ def _base(
         joined = read_joined_view(definition) if source.expands_joined_views and related else None
         if joined is not None:
             if per is not None:
-                raise refuse_period(unit)
+                raise InvalidInput(
+                    f"the view {question.table} joins tables, which have a date each.",
+                    "Ask of the tables behind it, joined in the question.",
+                    argument="per",
+                )
             question, column = expand_joined_view(question, joined, column, related)
             continue
         view = read_view(definition)
