@@ -16,7 +16,7 @@ from support.engines import KEY, SMALL, Engine, every_engine
 def with_levels(counting):
     """The same question, with all totals if it has groups."""
     columns = len(counting.question.by)
-    levels = order_levels([range(columns), *(range(k) for k in range(columns))], columns)
+    levels = order_levels([range(columns), *(range(k) for k in range(columns))])
     return replace(counting, question=replace(counting.question, levels=levels))
 
 

@@ -84,7 +84,7 @@ def problems(draw, chain=False):
         order = draw(st.permutations(range(len(lengths))))
         everything = [tuple(sorted(order[:k])) for k in range(len(lengths))]
     some = draw(st.lists(st.sampled_from(everything), min_size=1))
-    levels = order_levels([range(len(lengths)), *some], len(lengths))
+    levels = order_levels([range(len(lengths)), *some])
     shape = Shape(groups, levels)
     variances = tuple(draw(fractions) for _ in levels)
     measured = [
