@@ -150,7 +150,7 @@ class Counting:
 
     @property
     def counted(self) -> Counting:
-        """The same counts, made as those of people where one row of each person is all that counts."""
+        """The same counts, made as those of people where at most one row of a person counts in a group."""
         return replace(self, max_rows=None) if self.max_rows == 1 and not self.conditions else self
 
     @property

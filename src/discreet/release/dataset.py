@@ -286,12 +286,12 @@ class Dataset:
         columns
             The columns; by default those that ``tables`` names. All have declared values.
         order
-            The largest number of columns of a table, 2 by default: all tables of up to so many columns, and the total.
+            The largest number of columns of a table, 2 by default: all tables of up to that number, and the total.
         where
             A condition in SQL on the rows that are counted.
         fields
-            ``epsilon``, ``delta`` (with one, tables are the most accurate) and the other fields of a
-            :class:`discreet.ReleaseRequest`. ``tables`` names tables instead of ``order``, or beside it:
+            ``epsilon``, ``delta`` (with one, the noise is discrete Gaussian) and the other fields of a
+            :class:`discreet.ReleaseRequest`. ``tables`` names tables instead of ``order``, or in addition:
             ``["sex*age", "age*job=3"]`` or ``[["sex", "age"]]``, with public weights of those that matter more.
 
         Examples

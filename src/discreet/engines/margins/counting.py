@@ -191,6 +191,6 @@ def cells_sql(counting: CountingTables, sets: Sequence[tuple[int, ...]], records
 
 
 def in_chunks(sets: Sequence[tuple[int, ...]], most: int) -> Iterator[Sequence[tuple[int, ...]]]:
-    """Yield these sets, at most so many at a time."""
+    """Yield these sets, at most that number at a time."""
     for start in range(0, len(sets), most):
         yield sets[start : start + most]
